@@ -1,0 +1,75 @@
+"""What in two texts made their score: which patch matched which, and how much each match gave. The parts sum to the score."""
+
+from dataclasses import dataclass
+from math import fsum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from idiograph.errors import SpecError
+from idiograph.style.model import Style
+from idiograph.style.patches import CONTIGUOUS, Patches
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """One patch of a text and its best counterpart in the other. `part` is what it adds to the score."""
+
+    start: int
+    end: int
+    other_start: int
+    other_end: int
+    similarity: float
+    part: float
+    from_b: bool = False  # the patch is of the second text: only where the score looks both ways
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Two texts, their score, and the matches that add up to it."""
+
+    a: str
+    b: str
+    score: float
+    matches: tuple[Match, ...]
+    patch: str
+    scorer: str
+
+    def best(self, count: int = 10) -> list[tuple[str, str, Match]]:
+        """The matches that stand out most: most similar first, each place in the second text once."""
+        seen: set[tuple[int, int]] = set()
+        found = []
+        for match in sorted(self.matches, key=lambda m: -m.similarity):
+            place = (match.other_start, match.other_end)
+            if not match.from_b and place not in seen:
+                seen.add(place)
+                found.append((self.a[match.start : match.end], self.b[match.other_start : match.other_end], match))
+        return found[:count]
+
+
+def explain(a: str, b: str, style: Style) -> Explanation:
+    """Take the score of two texts apart."""
+    if style.patch.partition(":")[0] not in CONTIGUOUS:
+        raise SpecError(f"patches of '{style.patch}' are scattered over the text; explain with {', '.join(CONTIGUOUS)}")
+    both = style.encode([a, b])
+    one, two = both.take([0]), both.take([1])
+    similar = one.vectors @ two.vectors.T
+    matches = list(one_way(similar, one, two, weight(style.score, len(similar)), from_b=False))
+    if style.score == "symmetric":
+        matches += one_way(similar.T, two, one, weight(style.score, similar.shape[1]), from_b=True)
+    return Explanation(a, b, fsum(m.part for m in matches), tuple(matches), style.patch, style.score)
+
+
+def weight(score: str, patches: int) -> float:
+    """What one patch's similarity counts for in the score."""
+    return {"maxsim": 1.0, "meansim": 1 / patches, "symmetric": 0.5 / patches}[score]
+
+
+def one_way(similar: NDArray[np.float32], one: Patches, two: Patches, share: float, from_b: bool) -> list[Match]:
+    best = similar.argmax(axis=1)
+    found = []
+    for i, j in enumerate(best):
+        (start, end), (other_start, other_end) = one.chars[i].tolist(), two.chars[j].tolist()
+        value = float(similar[i, j])
+        found.append(Match(start, end, other_start, other_end, value, value * share, from_b))
+    return found

@@ -1,0 +1,37 @@
+"""An explanation as a page shows it: two texts cut into their patches, each patch tied to its counterpart."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from idiograph.answer.explain import Explanation, Match
+from idiograph.pages import Piece, pieces
+
+
+def linked(found: Explanation, name_a: str, name_b: str) -> dict[str, Any]:
+    """The two texts cut into their patches, each with the number of its counterpart."""
+    forward = [m for m in found.matches if not m.from_b]
+    places = sorted({(m.other_start, m.other_end) for m in forward})
+    shade = shades([m.similarity for m in forward])
+    left = [
+        (m.start, m.end, Piece("", at, places.index((m.other_start, m.other_end)), shade[at], note(found, m)))
+        for at, m in enumerate(forward)
+    ]
+    best = {(m.other_start, m.other_end): at for at, m in sorted(enumerate(forward), key=lambda e: e[1].similarity)}
+    right = [
+        (*place, Piece("", number, best[place], shade[best[place]], note(found, forward[best[place]])))
+        for number, place in enumerate(places)
+    ]
+    return {"name_a": name_a, "name_b": name_b, "a": pieces(found.a, left), "b": pieces(found.b, right)}
+
+
+def note(found: Explanation, match: Match) -> str:
+    here, there = found.a[match.start : match.end], found.b[match.other_start : match.other_end]
+    return f"“{here}” ~ “{there}”: similarity {match.similarity:.3f}, gives {match.part:.4f} of {found.score:.4f}"
+
+
+def shades(values: Sequence[float]) -> list[float]:
+    """Ranks from 0 to 1, so that a page shows differences however close the values are."""
+    order = np.argsort(np.argsort(values))
+    return [float(rank) / max(len(values) - 1, 1) for rank in order]

@@ -1,0 +1,1 @@
+"""Rankers that people use today: anything with compare()."""

@@ -1,0 +1,87 @@
+"""One command per verb: parse, call, print. The only place that prints, reads the environment or catches our errors."""
+
+import sys
+from collections.abc import Callable
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+from idiograph import __version__
+from idiograph.cli import answers, models, texts
+from idiograph.cli.shared import Preset, RecipeFile, settings
+from idiograph.errors import IdiographError
+from idiograph.recipe import to_toml
+
+UsageError: Any = typer.BadParameter.__base__  # typer carries its own click, and names only the subclass
+
+
+def recipe(preset: Preset = "sound", recipe_file: RecipeFile = None) -> None:
+    """Print every setting as TOML, ready to be changed and passed to --recipe."""
+    sys.stdout.write(to_toml(settings(preset, recipe_file, {})))
+
+
+def root(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and leave.")] = False,
+) -> None:
+    if version:
+        sys.stdout.write(f"idiograph {__version__}\n")
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        sys.stdout.write(context.get_help() + "\n")
+
+
+COMMANDS: dict[str, Callable[..., Any]] = {
+    "demo": answers.demo,
+    "corpus": texts.corpus,
+    "mine": texts.mine,
+    "evaluate": models.evaluate,
+    "index": answers.index,
+    "attribute": answers.attribute,
+    "verify": answers.verify,
+    "explain": answers.explain,
+    "recipe": recipe,
+}
+
+
+def build() -> typer.Typer:
+    """The command line, with its commands in the order in which a newcomer meets them."""
+    app = typer.Typer(
+        name="idiograph",
+        help="Who wrote this, how sure are you, and what in the text says so?",
+        add_completion=False,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+    )
+    app.callback(invoke_without_command=True)(root)
+    for name, function in COMMANDS.items():
+        app.command(name)(function)
+    return app
+
+
+def main() -> NoReturn:
+    """Run the command line: 0 done, 1 the input was wrong, 2 usage; one line on standard error, never a traceback."""
+    status: object = 0
+    try:
+        status = build()(standalone_mode=False)
+    except UsageError as error:
+        fail(f"{error.format_message()} (see idiograph {command(error)}--help)", 2)
+    except (KeyboardInterrupt, typer.Abort):
+        fail("stopped; nothing half-written was left behind", 130)
+    except IdiographError as error:
+        fail(str(error), 1)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(1)
+    except OSError as error:
+        fail(f"{error.filename or 'the system'}: {error.strerror or error}", 1)
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+def command(error: Any) -> str:
+    return f"{error.ctx.info_name} " if error.ctx and error.ctx.parent else ""
+
+
+def fail(message: str, code: int) -> NoReturn:
+    sys.stderr.write(f"idiograph: {' '.join(message.split())}\n")
+    sys.exit(code)

@@ -1,0 +1,93 @@
+"""What every command shares: options, progress bars, printing for people or machines, reading a text."""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from idiograph.errors import InputError
+from idiograph.recipe import Recipe, read_recipe, recipe
+
+out, err = Console(), Console(stderr=True)
+
+Out = Annotated[Path, typer.Option("--out", "-o", help="The folder to write.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what an earlier run wrote there.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
+Preset = Annotated[str, typer.Option(help="sound (our defaults) or paper (the published protocol).")]
+RecipeFile = Annotated[Path | None, typer.Option("--recipe", help="A TOML file with settings; see `idiograph recipe`.")]
+Model = Annotated[str, typer.Option(help="A model folder or Hugging Face name; `default` comes with the package.")]
+Patch = Annotated[str | None, typer.Option(help="whole, word, ngram:N, auto or cluster:N; default: the model's own.")]
+Keep = Annotated[str | None, typer.Option(help="all tokens, or words without punctuation.")]
+Lang = Annotated[str, typer.Option(help="The language that the texts must be in; `any` to let all pass.")]
+
+
+def settings(preset: str, file: Path | None, changes: dict[str, dict[str, Any]]) -> Recipe:
+    """A preset or a file, with the options given on top."""
+    given = {stage: {k: v for k, v in keys.items() if v is not None} for stage, keys in changes.items()}
+    if file is None:
+        return recipe(preset, given)
+    base = read_recipe(file)
+    merged = {s: {**getattr(base, s).model_dump(), **given.get(s, {})} for s in ("mine", "style", "evaluate", "index")}
+    return recipe(base.preset, merged)
+
+
+@contextmanager
+def bar(what: str, total: int | None = None) -> Iterator[Callable[..., None]]:
+    """A progress bar on standard error; call it with how much is done (and, if it changes, with the text and total)."""
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=err, transient=True) as progress:
+        task = progress.add_task(what, total=total)
+
+        def update(done: int, of: int | None = None, text: str | None = None) -> None:
+            progress.update(task, completed=done, total=of or total, description=text or what)
+
+        yield update
+
+
+def say(value: Any, as_json: bool, human: Callable[[], None]) -> None:
+    """Print for a machine or for a person."""
+    if as_json:
+        sys.stdout.write(json.dumps(value, ensure_ascii=False, indent=1) + "\n")
+    else:
+        human()
+
+
+def wrote(folder: Path, what: str, dropped: Any = None) -> None:
+    out.print(f"{folder}: {what}", highlight=False, markup=False)
+    for reason, count in (dropped or {}).items():
+        out.print(f"  left out {count:>7}  {reason}", highlight=False, markup=False)
+
+
+def read_text(path: Path, lang: str = "any") -> str:
+    """A text from a file or, for `-`, from standard input; it must be in the language asked for."""
+    from idiograph.corpus.language import identify
+    from idiograph.corpus.readers import decode, read_file
+
+    if str(path) == "-":
+        text = decode(sys.stdin.buffer.read())
+    elif path.is_file():
+        text = read_file(path)
+    else:
+        raise InputError(f"there is no file '{path}'")
+    found, sure = identify(text)
+    if lang not in ("any", found) and sure > 0.9:
+        raise InputError(f"'{path}' looks like '{found}', not '{lang}'; pass --lang any to compare it all the same")
+    return text
+
+
+def open_style(model: str, patch: str | None, keep: str | None, score: str = "meansim") -> Any:
+    from idiograph.loading import load
+
+    return load(None if model == "default" else model, patch=patch, keep=keep, score=score)

@@ -1,0 +1,237 @@
+"""Near-duplicate documents: the preprint and the journal version of one work, a text deposited twice.
+
+Every text becomes a signature of 128 numbers by one-permutation MinHash over shingles of three words: one hash a word
+and no Python loop over words. Texts that agree in a band of the signature, or share a folded title and an author, are
+compared; those that are the same work are joined. Memory is linear: half a kilobyte a document.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import NamedTuple
+
+import numpy as np
+
+from idiograph.types import fold
+
+BINS = 128
+ROWS = 3  # of a signature in a band: 42 bands, which find 996 of 1000 pairs at a resemblance of 0.5
+SHINGLE = 3
+
+COPY = 0.85  # the same text, whoever signs it
+VERSION = 0.50  # the same text in parts, with an author in common
+TITLED = 0.20  # the same title and an author in common: an abstract may have been written anew
+MIN_TITLE_WORDS = 4  # "Introduction" and "Editorial" name no work
+
+_BATCH = 2_000_000  # characters hashed at a time: about 100 MB of arrays
+_END = "\0"  # between two texts
+_EMPTY = np.uint32(0xFFFFFFFF)
+_PRIME = np.uint64(0x100000001B3)
+_MIX_1, _MIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_WORD_BYTES = np.zeros(256, dtype=bool)
+_WORD_BYTES[[*range(48, 58), *range(97, 123), *range(128, 256)]] = True
+_NOT_WORD = re.compile(r"[^\w\s]+")
+
+
+class Entry(NamedTuple):
+    """What is known of a document: `authors` are the keys that an author-set is made of."""
+
+    id: str
+    title: str
+    authors: frozenset[str]
+    text: str
+
+
+def near_duplicates(entries: Iterable[tuple[str, str, Iterable[str], str]]) -> dict[str, str]:
+    """For each document that repeats another, the id of the one to keep: the longest text, then the least id.
+
+    The answer does not depend on the order of the entries.
+    """
+    shelf = _Shelf()
+    for batch in _batches(Entry(i, title, frozenset(authors), text) for i, title, authors, text in entries):
+        shelf.add(batch)
+    if not shelf.ids:
+        return {}
+    return _groups(shelf, [pair for pair in _candidates(shelf) if _is_same_work(shelf, *pair)])
+
+
+def _batches(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
+    """Entries in lists of a bounded number of characters."""
+    batch, size = [], 0
+    for entry in entries:
+        batch.append(entry)
+        size += len(entry.text) + 1
+        if size >= _BATCH:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
+@dataclass(slots=True)
+class _Shelf:
+    """The documents seen so far, column by column."""
+
+    ids: list[str] = field(default_factory=list)
+    titles: list[str] = field(default_factory=list)
+    authors: list[frozenset[str]] = field(default_factory=list)
+    lengths: list[int] = field(default_factory=list)
+    blocks: list[np.ndarray] = field(default_factory=list)
+
+    def add(self, batch: list[Entry]) -> None:
+        self.ids += [entry.id for entry in batch]
+        self.titles += [title_key(entry.title) for entry in batch]
+        self.authors += [entry.authors for entry in batch]
+        self.lengths += [len(entry.text) for entry in batch]
+        self.blocks.append(signatures([entry.text for entry in batch]))
+
+    @property
+    def signatures(self) -> np.ndarray:
+        if len(self.blocks) > 1:
+            self.blocks[:] = [np.concatenate(self.blocks)]
+        return self.blocks[0]
+
+
+def title_key(title: str) -> str:
+    """A title without case, accents and punctuation; empty if it is too short to name a work.
+
+    >>> title_key("Déjà vu: a Study of Things.")
+    'deja vu a study of things'
+    """
+    words = _NOT_WORD.sub(" ", fold(title)).split()
+    return " ".join(words) if len(words) >= MIN_TITLE_WORDS else ""
+
+
+def signatures(texts: list[str]) -> np.ndarray:
+    """One signature a text: for each of 128 bins the least hash of the shingles that fall into it.  # (texts, 128)"""
+    joined = "".join(f"{text.lower().replace(_END, ' ')}{_END}" for text in texts)
+    data = np.frombuffer(joined.encode("utf-8", "replace"), dtype=np.uint8)
+    words, owner = _words(data, len(texts))
+    shingles = _shingles(words, owner)
+    bins = (shingles >> np.uint64(57)).astype(np.int64)
+    found = np.full(len(texts) * BINS, _EMPTY, dtype=np.uint32)
+    np.minimum.at(found, owner * BINS + bins, (shingles & np.uint64(0xFFFFFFFE)).astype(np.uint32))
+    return _densify(found.reshape(len(texts), BINS))
+
+
+def _words(data: np.ndarray, texts: int) -> tuple[np.ndarray, np.ndarray]:
+    """A hash for every word and the text that it is in. Texts are separated by a zero byte."""
+    inside = np.concatenate([[False], _WORD_BYTES[data], [False]])
+    edges = np.flatnonzero(inside[1:] != inside[:-1])
+    starts, ends = edges[::2], edges[1::2]
+    # A polynomial over the bytes, summed from the left: the hash of a word is a difference, scaled back to its start.
+    powers, inverses = _powers(len(data))
+    sums = np.concatenate([[np.uint64(0)], np.cumsum(data * powers, dtype=np.uint64)])
+    hashes = (sums[ends] - sums[starts]) * inverses[starts]
+    owner = np.searchsorted(np.flatnonzero(data == 0), starts)
+    return _mix(hashes + (ends - starts).astype(np.uint64)), np.minimum(owner, texts - 1)
+
+
+def _powers(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """The powers of an odd number modulo 2^64, and those of its inverse."""
+    inverse = np.uint64(pow(int(_PRIME), -1, 1 << 64))
+    return _cumulative_powers(_PRIME, n), _cumulative_powers(inverse, n)
+
+
+def _cumulative_powers(base: np.uint64, n: int) -> np.ndarray:
+    factors = np.full(n, base, dtype=np.uint64)
+    factors[0] = 1
+    return np.cumprod(factors, dtype=np.uint64)
+
+
+def _shingles(words: np.ndarray, owner: np.ndarray) -> np.ndarray:
+    """A hash for every three words in a row; where a text ends, nothing stands in for the words that are missing."""
+    rolled = words * np.uint64(3)
+    for i in range(1, min(SHINGLE, len(words))):
+        inside = owner[i:] == owner[:-i]
+        rolled[:-i] += np.where(inside, words[i:], np.uint64(0)) * np.uint64(2 * i + 3)
+    return _mix(rolled)
+
+
+def _mix(values: np.ndarray) -> np.ndarray:
+    """Spread every bit of a hash over all of them."""
+    values = (values ^ (values >> np.uint64(30))) * _MIX_1
+    values = (values ^ (values >> np.uint64(27))) * _MIX_2
+    return values ^ (values >> np.uint64(31))
+
+
+def _densify(found: np.ndarray) -> np.ndarray:
+    """Fill empty bins from full ones, the same way in every text, so that short texts keep their resemblance."""
+    filled = found.copy()
+    for attempt in range(1, BINS):
+        rows, columns = np.nonzero(filled == _EMPTY)
+        if not len(rows):
+            break
+        source = (columns * 37 + attempt * 53) % BINS if attempt < 16 else (columns + attempt) % BINS
+        filled[rows, columns] = found[rows, source]
+    return filled
+
+
+def _candidates(shelf: _Shelf) -> Iterator[tuple[int, int]]:
+    """Pairs that may be the same work, each once; within a crowd a document is paired with a few, not with all."""
+    count, seen = len(shelf.ids), set()
+    for pair in chain(_by_band(shelf), _by_title(shelf)):
+        key = pair[0] * count + pair[1]
+        if key not in seen:
+            seen.add(key)
+            yield pair
+
+
+def _by_band(shelf: _Shelf) -> Iterator[tuple[int, int]]:
+    ids = np.array(shelf.ids)
+    rank = np.argsort(np.argsort(ids, kind="stable"), kind="stable")
+    for start in range(0, BINS - ROWS + 1, ROWS):
+        band = shelf.signatures[:, start : start + ROWS].astype(np.uint64)
+        keys = _mix(np.sum([_mix(band[:, i] + np.uint64(i)) * np.uint64(2 * i + 1) for i in range(ROWS)], axis=0))
+        yield from _neighbours(keys, rank, np.flatnonzero((band != _EMPTY).all(axis=1)))
+
+
+def _by_title(shelf: _Shelf) -> Iterator[tuple[int, int]]:
+    known: dict[tuple[str, str], list[int]] = {}
+    for i in sorted(range(len(shelf.ids)), key=shelf.ids.__getitem__):
+        for author in shelf.authors[i] if shelf.titles[i] else ():
+            known.setdefault((shelf.titles[i], author), []).append(i)
+    for crowd in known.values():
+        yield from ((min(a, b), max(a, b)) for n, b in enumerate(crowd) for a in {crowd[0], crowd[n - 1]} if a != b)
+
+
+def _neighbours(keys: np.ndarray, rank: np.ndarray, among: np.ndarray) -> Iterator[tuple[int, int]]:
+    """Pair each document with the first and with the one before it among those with the same key, in order of id."""
+    order = among[np.lexsort((rank[among], keys[among]))]
+    same = np.flatnonzero(keys[order[1:]] == keys[order[:-1]])
+    first = 0
+    for at in same.tolist():
+        first = first if at and keys[order[at]] == keys[order[first]] else at
+        for other in {first, at}:
+            a, b = int(order[other]), int(order[at + 1])
+            yield min(a, b), max(a, b)
+
+
+def _is_same_work(shelf: _Shelf, a: int, b: int) -> bool:
+    alike = float(np.mean(shelf.signatures[a] == shelf.signatures[b]))
+    if alike >= COPY:
+        return True
+    if not shelf.authors[a] & shelf.authors[b]:
+        return False
+    titled = bool(shelf.titles[a]) and shelf.titles[a] == shelf.titles[b]
+    return alike >= VERSION or (titled and alike >= TITLED)
+
+
+def _groups(shelf: _Shelf, pairs: list[tuple[int, int]]) -> dict[str, str]:
+    """The documents of each connected group but one, mapped to that one."""
+    parent = list(range(len(shelf.ids)))
+
+    def root(i: int) -> int:
+        while parent[i] != i:
+            parent[i] = parent[parent[i]]
+            i = parent[i]
+        return i
+
+    for a, b in pairs:
+        parent[root(a)] = root(b)
+    best: dict[int, int] = {}
+    linked = sorted({i for pair in pairs for i in pair})
+    for i in linked:
+        best[root(i)] = min(best.get(root(i), i), i, key=lambda each: (-shelf.lengths[each], shelf.ids[each]))
+    return {shelf.ids[i]: shelf.ids[best[root(i)]] for i in linked if best[root(i)] != i}

@@ -1,0 +1,62 @@
+"""What an extractor is: something that takes a PDF and gives TEI or says why not. GROBID servers and our own are two."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from pydantic import Field
+
+from idiograph.recipe import Stage
+
+
+class ExtractRecipe(Stage):
+    """How PDFs become TEI. Without `grobid`, the embedded extractor is used.
+
+    `workers` is the number of processes, or of requests in flight per server; 0 takes all cores, or what the server's
+    pool holds. `timeout` is in seconds per document, `memory` in MiB per process, `wait` in seconds before the second
+    of `attempts` requests (doubled each time, a minute at most), `ready` how long a server may take to come up.
+    """
+
+    grobid: tuple[str, ...] = ()
+    workers: int = Field(0, ge=0)
+    timeout: float = Field(180.0, gt=0)
+    memory: int = Field(2048, ge=256)
+    max_bytes: int = Field(200_000_000, ge=1)
+    max_pages: int = Field(2000, ge=1)
+    attempts: int = Field(6, ge=1)
+    wait: float = Field(5.0, ge=0)
+    ready: float = Field(60.0, ge=0)
+    consolidate_header: int = Field(0, ge=0, le=3)
+    consolidate_citations: int = Field(0, ge=0, le=2)
+    flavor: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """TEI with status 200, or a status and the reason why there is none.
+
+    The statuses are those of HTTP, also where no server is involved, because they name the file of a failure. A
+    `passing` failure is the moment's, not the document's: the next run tries again.
+    """
+
+    status: int
+    tei: bytes = b""
+    reason: str = ""
+    detail: str = ""
+    passing: bool = False
+
+
+class Extractor(Protocol):
+    """Called by up to `slots` threads at a time."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def slots(self) -> int: ...
+
+    def __call__(self, pdf: Path) -> Outcome: ...
+
+    def close(self) -> None:
+        """Let go of everything; calls under way end soon, with an outcome or an error that nobody reads."""
+        ...

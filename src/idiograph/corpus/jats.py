@@ -1,0 +1,150 @@
+"""JATS (PubMed Central, publishers, journals) → `Article`. Body and abstract; figures, tables, notes and back are left out."""
+
+from collections.abc import Iterator
+
+from idiograph.corpus.article import Article, Formulae, Section, Treatment, is_dropped, prose, require, year
+from idiograph.corpus.citations import Citations, mark
+from idiograph.corpus.markup import MAX_DEPTH, Element, child, children, inside, name, one_line, parse, text
+from idiograph.errors import InputError
+from idiograph.types import Author
+
+LANG = "{http://www.w3.org/XML/1998/namespace}lang"
+HREF = "{http://www.w3.org/1999/xlink}href"
+# A block quotation is someone else's prose.
+_LEFT_OUT = frozenset(
+    """
+    fig fig-group table-wrap table-wrap-group table fn fn-group graphic inline-graphic media supplementary-material
+    inline-supplementary-material disp-quote verse-group code preformat def-list glossary ref-list boxed-text label
+    object-id alternatives index-term array speech statement-title
+    """.split()
+)
+_FORMULAE = frozenset({"disp-formula", "disp-formula-group", "inline-formula", "math", "tex-math", "chem-struct-wrap"})
+_PARAGRAPH = "\x04"  # a control character, so that no XML can hold it
+_RAISED = str.maketrans("0123456789+-−", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻")
+
+
+def read_jats(data: bytes, citations: Citations = "mask", formulae: Formulae = "mask") -> Article:
+    """The article in a JATS file; of a set of articles, the first."""
+    root = parse(data)
+    found = root if name(root) == "article" else next(inside(root, "article"), None)
+    if found is None:
+        raise InputError(f"not JATS: the root element is <{name(root)}> and holds no <article>")
+    treatment = Treatment(citations, formulae)
+    meta = child(found, "front", "article-meta")
+    kept, dropped = _sections(child(found, "body"), treatment)
+    article = Article(
+        title=text(child(meta, "title-group", "article-title"), _title_swap),
+        abstract=_abstract(meta, treatment),
+        sections=kept,
+        lang=(found.get(LANG) or "").lower()[:2],
+        authors=tuple(_authors(meta)),
+        year=_year(meta),
+        doi=next((text(each) for each in children(meta, "article-id") if each.get("pub-id-type") == "doi"), ""),
+        licence=_licence(meta),
+        dropped=dropped,
+    )
+    return require(article, "JATS")
+
+
+def _abstract(meta: Element | None, treatment: Treatment) -> tuple[str, ...]:
+    """The plain abstract; teasers, graphical abstracts and translations do not count."""
+    for abstract in children(meta, "abstract"):
+        if not abstract.get("abstract-type"):
+            parts = [abstract, *inside(abstract, "sec")]
+            return prose(paragraph for part in parts for paragraph in _paragraphs(part, treatment))
+    return ()
+
+
+def _sections(body: Element | None, treatment: Treatment) -> tuple[tuple[Section, ...], tuple[str, ...]]:
+    """The sections that are prose, in order, and the headings of the others."""
+    kept: list[Section] = []
+    dropped: list[str] = []
+    if body is not None:
+        _walk(body, treatment, kept, dropped)
+    return tuple(kept), tuple(dropped)
+
+
+def _walk(part: Element, treatment: Treatment, kept: list[Section], dropped: list[str], depth: int = 0) -> None:
+    if depth > MAX_DEPTH:
+        raise InputError(f"the XML is nested deeper than {MAX_DEPTH} elements")
+    head = text(child(part, "title"), _title_swap)
+    if is_dropped(head) or part.get("sec-type") == "supplementary-material":
+        dropped.append(head)
+        return
+    if paragraphs := prose(_paragraphs(part, treatment)):
+        kept.append(Section(head, paragraphs))
+    for inner in children(part, "sec"):
+        _walk(inner, treatment, kept, dropped, depth + 1)
+
+
+def _paragraphs(part: Element, treatment: Treatment) -> Iterator[str]:
+    """The paragraphs right under a section, and the items of its lists."""
+    for block in children(part, "p", "list", "list-item", "statement"):
+        if name(block) == "p":
+            raw = text(block, lambda inner: _swap(inner, treatment))
+            yield from (one_line(treatment.settle(piece)) for piece in raw.split(_PARAGRAPH))
+        else:
+            yield from _paragraphs(block, treatment)
+
+
+def _swap(element: Element, treatment: Treatment) -> str | None:
+    """What stands for an element inside a paragraph."""
+    tag = name(element)
+    if tag == "xref":
+        return _reference(element)
+    if tag in _FORMULAE:
+        return treatment.formula
+    if tag in _LEFT_OUT:
+        return " "
+    if tag == "sup":
+        return _raised(element, treatment)
+    if tag == "list":
+        items = (text(item, lambda inner: _swap(inner, treatment)) for item in children(element, "list-item"))
+        return _PARAGRAPH + _PARAGRAPH.join(items) + _PARAGRAPH
+    return " " if tag == "break" else None
+
+
+def _reference(xref: Element) -> str | None:
+    """A citation is marked, a call of a footnote goes, a pointer to a figure or table stays as it is printed."""
+    kind = xref.get("ref-type", "")
+    if kind == "bibr":
+        return mark(text(xref))
+    return "" if kind in ("fn", "table-fn", "aff", "corresp", "author-notes") else None
+
+
+def _raised(sup: Element, treatment: Treatment) -> str | None:
+    """Raised digits stay raised, so that ten to the fifth is not a hundred and five."""
+    inner = text(sup, lambda each: _swap(each, treatment))
+    return inner.translate(_RAISED) if inner and all(c in "0123456789+-−" for c in inner) else None
+
+
+def _title_swap(element: Element) -> str | None:
+    return "" if name(element) in ("xref", "fn") else None
+
+
+def _authors(meta: Element | None) -> Iterator[Author]:
+    for group in children(meta, "contrib-group"):
+        for contrib in children(group, "contrib"):
+            if contrib.get("contrib-type", "author") == "author":
+                yield from _author(contrib)
+
+
+def _author(contrib: Element) -> Iterator[Author]:
+    person = next(inside(contrib, "name", "string-name"), None)
+    full = " ".join(text(part) for step in ("given-names", "surname", "suffix") for part in children(person, step))
+    if full.strip():
+        ids = (text(each) for each in children(contrib, "contrib-id") if each.get("contrib-id-type") == "orcid")
+        yield Author(" ".join(full.split()), next(ids, "").rstrip("/").rpartition("/")[2] or None)
+
+
+def _year(meta: Element | None) -> int | None:
+    years = (year(text(child(date, "year"))) for date in children(meta, "pub-date"))
+    return min((found for found in years if found), default=None)
+
+
+def _licence(meta: Element | None) -> str:
+    licence = child(meta, "permissions", "license")
+    if licence is None:
+        return ""
+    links = [licence.get(HREF), *(link.get(HREF) for link in inside(licence, "ext-link")), text(licence)]
+    return next((link for link in links if link), "")

@@ -1,0 +1,236 @@
+"""What people have on disk, as documents: text folders, JSON lines, Parquet, Hugging Face datasets. UTF-8, NFC at the door.
+
+A file or row that cannot be read becomes a `Failure` in the stream, with the reason; it does not end the reading.
+"""
+
+import gzip
+import io
+import json
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.ipc
+import pyarrow.parquet as pq
+
+from idiograph.corpus.anthology import anthology
+from idiograph.errors import InputError
+from idiograph.types import Author, Document
+
+MAX_BYTES = 20_000_000  # a text of 20 MB is a library, not a text; a JSON line of that size is one, too
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Something that could not be read, and why."""
+
+    where: str
+    reason: str
+
+
+Read = Iterator[Document | Failure]
+
+
+def decode(raw: bytes) -> str:
+    """Bytes as text in NFC with plain newlines; says why where that cannot be."""
+    if len(raw) > MAX_BYTES:
+        raise InputError(f"{len(raw) / 1e6:.0f} MB in one text; at most {MAX_BYTES / 1e6:.0f} MB are read")
+    if b"\0" in raw[:8192]:
+        raise InputError("a binary file, not text")
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"not UTF-8 (byte {error.start}); convert it: iconv -f latin1 -t utf-8") from error
+    text = unicodedata.normalize("NFC", text.replace("\r\n", "\n").replace("\r", "\n")).strip()
+    if not text:
+        raise InputError("empty")
+    return text
+
+
+def read_file(path: Path) -> str:
+    """One text file; the error names it."""
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise InputError(f"{path.stat().st_size / 1e6:.0f} MB; a text may have {MAX_BYTES / 1e6:.0f} MB at most")
+        return decode(path.read_bytes())
+    except InputError as error:
+        raise InputError(f"'{path}': {error}") from error
+    except OSError as error:
+        raise InputError(f"'{path}' cannot be read: {error.strerror}") from error
+
+
+def text_folder(folder: Path) -> Read:
+    """`Author_title.txt`, or `author/title.txt`."""
+    for path in sorted(folder.rglob("*.txt")):
+        inner = path.relative_to(folder)
+        author, title = name_parts(inner)
+        if not author:
+            yield Failure(str(path), "no author in its name: use Author_title.txt or author/title.txt")
+            continue
+        try:
+            text = read_file(path)
+        except InputError as error:
+            yield Failure(str(path), str(error).split(": ", 1)[-1])
+            continue
+        yield Document(inner.with_suffix("").as_posix(), text, (Author(author),), title=title, source=folder.name)
+
+
+def name_parts(inner: Path) -> tuple[str, str]:
+    """The author and the title that a file's name gives.
+
+    >>> name_parts(Path("Eliot_Middle_march.txt")), name_parts(Path("eliot/middlemarch.txt"))
+    (('Eliot', 'Middle march'), ('eliot', 'middlemarch'))
+    """
+    if len(inner.parts) > 1:
+        return inner.parts[0], inner.stem.replace("_", " ")
+    author, underscore, title = inner.stem.partition("_")
+    return (author.strip(), title.replace("_", " ")) if underscore else ("", inner.stem)
+
+
+def json_lines(path: Path) -> Read:
+    """One document a line; `.gz` and `.zst` are unpacked on the way."""
+    with unpacked(path) as stream:
+        for number, line in enumerate(stream, 1):
+            if line.strip():
+                yield from parsed(line, f"{path}:{number}")
+
+
+def unpacked(path: Path) -> io.BufferedIOBase:
+    if path.suffix == ".zst":
+        return io.BufferedReader(pa.input_stream(str(path), compression="zstd"))  # pyright: ignore[reportArgumentType]
+    return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
+
+
+def parsed(line: bytes, where: str) -> Read:
+    try:
+        row = json.loads(decode(line))
+        if not isinstance(row, dict):
+            raise InputError("not a JSON object")
+        yield document(row, where)
+    except (InputError, ValueError) as error:
+        yield Failure(where, f"not JSON: {error}" if isinstance(error, json.JSONDecodeError) else str(error))
+
+
+def parquet(path: Path) -> Read:
+    """Rows of a Parquet file."""
+    try:
+        file = pq.ParquetFile(path)
+    except (pa.ArrowInvalid, OSError) as error:
+        yield Failure(str(path), f"not Parquet: {str(error).splitlines()[0]}")
+        return
+    number = 0
+    for batch in file.iter_batches(batch_size=500):
+        yield from rows(batch, path, number)
+        number += batch.num_rows
+
+
+def arrow(path: Path) -> Read:
+    """Rows of an Arrow stream, as `datasets.save_to_disk` writes them."""
+    with pa.memory_map(str(path)) as source:
+        number = 0
+        for batch in pa.ipc.open_stream(source):
+            yield from rows(batch, path, number)
+            number += batch.num_rows
+
+
+def rows(batch: pa.RecordBatch, path: Path, first: int) -> Read:
+    for number, row in enumerate(batch.to_pylist(), first):
+        try:
+            yield document(row, f"{path}:{number}")
+        except InputError as error:
+            yield Failure(f"{path}:{number}", str(error))
+
+
+def document(row: Mapping[str, Any], where: str) -> Document:
+    """A row with the usual field names as a document."""
+    text = first_of(row, "text", "body", "content", "abstract")
+    if not isinstance(text, str):
+        raise InputError("no field 'text'")
+    domains = first_of(row, "domains", "domain", "categories") or ()
+    year = first_of(row, "year")
+    return Document(
+        id=str(first_of(row, "id", "halid", "_id", "doc_id") or where),
+        text=decode(text.encode("utf-8", "surrogatepass")),
+        authors=authors(first_of(row, "authors", "author")),
+        domains=(domains,) if isinstance(domains, str) else tuple(str(d) for d in domains),
+        lang=str(first_of(row, "lang", "language") or ""),
+        title=str(row.get("title") or ""),
+        year=int(year) if str(year or "").isdigit() and int(year) > 1 else None,  # HALvest writes 1 for "unknown"
+        url=str(row.get("url") or ""),
+        licence=str(first_of(row, "licence", "license") or ""),
+        source=str(row.get("source") or ""),
+        container=str(row.get("container") or ""),
+    )
+
+
+def first_of(row: Mapping[str, Any], *names: str) -> Any:
+    return next((row[name] for name in names if row.get(name) is not None), None)
+
+
+def authors(value: Any) -> tuple[Author, ...]:
+    """Authors from a name, a list of names, or a list of objects with `name` and perhaps `id`."""
+    if value is None:
+        return ()
+    if isinstance(value, str | Mapping):
+        value = [value]
+    return tuple(author(entry) for entry in value)
+
+
+def author(entry: Any) -> Author:
+    if not isinstance(entry, Mapping):
+        return Author(str(entry))
+    found = first_of(entry, "id", "halauthorid")
+    known = str(found) if found not in (None, "", "0", 0) else None  # HAL's 0 stands for "not identified"
+    return Author(str(entry.get("name") or ""), known, tuple(map(str, entry.get("affiliations") or ())))
+
+
+def hub_dataset(folder: Path) -> Read:
+    """A Hugging Face dataset: Parquet shards, JSON lines, or what `save_to_disk` left."""
+    for suffix, reader in FILES.items():
+        for path in sorted(folder.rglob(f"*{suffix}")):
+            yield from reader(path)
+
+
+FILES: dict[str, Callable[[Path], Read]] = {
+    ".arrow": arrow,
+    ".jsonl": json_lines,
+    ".jsonl.gz": json_lines,
+    ".jsonl.zst": json_lines,
+    ".parquet": parquet,
+}
+
+
+def read(source: str) -> Read:
+    """The documents of a folder, a file, the built-in `anthology` or a simulated `synth:…` corpus."""
+    if source == "anthology":
+        yield from anthology()
+    elif source == "synth" or source.startswith("synth:"):
+        from idiograph.corpus.synth import synth
+
+        yield from synth(source)
+    else:
+        yield from choose(Path(source))
+
+
+def choose(path: Path) -> Read:
+    if not path.exists():
+        raise InputError(f"there is no file or folder '{path}'")
+    if path.is_dir():
+        has_text = any(path.rglob("*.txt"))
+        return text_folder(path) if has_text else hub_dataset(path)
+    for suffix, reader in FILES.items():
+        if path.name.endswith(suffix):
+            return reader(path)
+    raise InputError(f"'{path}': cannot tell what this is; give a folder of .txt files or one of {', '.join(FILES)}")
+
+
+def read_all(sources: list[str]) -> Read:
+    """Several sources, one after the other; an error names its source."""
+    for source in sources:
+        try:
+            yield from read(source)
+        except OSError as error:
+            raise InputError(f"'{source}' cannot be read: {error}") from error

@@ -1,0 +1,124 @@
+"""What is known about a deposit, one JSON object a line. Knows nothing of where it came from."""
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from idiograph.errors import ArtifactError, InputError
+from idiograph.store import read_manifest
+from idiograph.types import Author
+
+KIND = "records"
+MAKE = "idiograph harvest -o FOLDER"
+SHARDS = "[0-9]*-[0-9]*.jsonl"
+NOBODY = "0"  # HAL's person number of an author whom nobody has identified
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """An author of a record. `halauthorid` is HAL's person number; affiliations are HAL's structure numbers."""
+
+    name: str
+    halauthorid: str = NOBODY
+    affiliations: tuple[str, ...] = ()
+    orcid: str = ""
+
+    @property
+    def author(self) -> Author:
+        return Author(self.name, None if self.halauthorid == NOBODY else self.halauthorid, self.affiliations)
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One deposit.
+
+    `timestamp` is when the archive last changed it, so that two harvests of one state are equal. `identified` says
+    that every author has a person number, `complete` that the list of authors is known to be whole. `embargo` is the
+    day from which the file may be fetched, `kind` how the file came about (`author`, `greenPublisher`, …).
+    """
+
+    halid: str
+    lang: str
+    title: str
+    domain: tuple[str, ...]
+    timestamp: str
+    year: int | None
+    url: str
+    authors: tuple[Person, ...]
+    licence: str = ""
+    doctype: str = ""
+    version: int = 1
+    identified: bool = False
+    complete: bool = False
+    embargo: str = ""
+    kind: str = ""
+    uri: str = ""
+
+
+def to_line(record: Record) -> str:
+    return json.dumps(asdict(record), ensure_ascii=False) + "\n"
+
+
+def from_line(line: str) -> Record:
+    """The record of a line that `to_line` wrote; a ValueError says what is wrong with another."""
+    try:
+        raw: dict[str, Any] = json.loads(line)
+        people = tuple(Person(**{**person, "affiliations": tuple(person["affiliations"])}) for person in raw["authors"])
+        return Record(**{**raw, "authors": people, "domain": tuple(raw["domain"])})
+    except (TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise ValueError(f"not a record: {error}") from error
+
+
+def read_records(folder: Path) -> Iterator[Record]:
+    """The records of a finished harvest, each id once: what was harvested last stands."""
+    read_manifest(folder, KIND, MAKE)
+    last = {halid: place for place, halid in enumerate(ids(folder))}
+    return (record for place, record in enumerate(every(folder)) if last[record.halid] == place)
+
+
+def ids(folder: Path) -> Iterator[str]:
+    return (record.halid for record in every(folder))
+
+
+def every(folder: Path) -> Iterator[Record]:
+    """All records of all shards in the order of their harvest, replaced ones among them."""
+    for path in sorted(folder.glob(SHARDS)):
+        with path.open(encoding="utf-8") as file:
+            yield from parsed(path, file)
+
+
+def parsed(path: Path, lines: Iterable[str]) -> Iterator[Record]:
+    for number, line in enumerate(lines, 1):
+        try:
+            yield from_line(line)
+        except ValueError as error:
+            raise InputError(f"{path}:{number}: {error}; harvest again: {MAKE}") from error
+
+
+def write_whole(path: Path, data: bytes) -> None:
+    """Write a file so that it is there whole or not at all, even after a power cut."""
+    partial = path.with_name(f".{path.name}.partial")
+    with partial.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Say which folder could not be written, and that nothing is lost."""
+    try:
+        yield
+    except OSError as error:
+        hint = "run the same command again when that is mended: it goes on where it stopped"
+        raise ArtifactError(f"cannot write to '{folder}': {error.strerror or error}; {hint}") from error

@@ -1,0 +1,60 @@
+"""Where sentences begin and end in a text, and runs of them. Offsets only: the text itself is never changed."""
+
+import re
+
+from sentencex import get_sentence_boundaries  # pyright: ignore[reportAttributeAccessIssue]
+
+Offsets = list[tuple[int, int]]
+
+# Where the splitter stops too early in scholarly prose. Matched at the end of a would-be sentence.
+NOT_AN_END = re.compile(
+    r"(?:^|[\s(\[])(?:et al|e\.g|i\.e|cf|vs|viz|approx|resp|ca|figs?|tabs?|eqs?|secs?|sect|chaps?|refs?|nos?|vols?|pp?"
+    r"|eds?|dr|mrs?|ms|prof|st|jr|sr|dept|univ|[A-Z]|[A-Z]\.[A-Z])\.$",
+    re.IGNORECASE,
+)
+ENDS_ANYWAY = re.compile(r"(?:^|[\s(\[])(?:[A-Z]|no|p|ms|st)\.$")  # "… in Figure B. We …", "Is it so? No. We …"
+CONTINUES = re.compile(r"[\d(\[a-z]")
+
+
+def sentences(text: str, lang: str = "en") -> Offsets:
+    """(start, end) of each sentence, without the white space around it. A blank line always ends one."""
+    found: Offsets = []
+    for boundary in get_sentence_boundaries(lang, text):
+        if boundary["is_paragraph_break"]:
+            continue
+        start, end = trimmed(text, boundary["start_index"], boundary["end_index"])
+        if start < end:
+            if found and goes_on(text, found[-1], start):
+                found[-1] = (found[-1][0], end)
+            else:
+                found.append((start, end))
+    return found
+
+
+def trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+    piece = text[start:end]
+    return start + len(piece) - len(piece.lstrip()), end - len(piece) + len(piece.rstrip())
+
+
+def goes_on(text: str, before: tuple[int, int], start: int) -> bool:
+    """Was the end before `start` the full stop of an abbreviation, and no end?"""
+    tail = text[max(before[0], before[1] - 12) : before[1]]
+    if "\n" in text[before[1] : start] or not NOT_AN_END.search(tail):
+        return False
+    return bool(CONTINUES.match(text[start])) or not ENDS_ANYWAY.search(tail)
+
+
+def runs(offsets: Offsets, size: int) -> Offsets:
+    """Every run of `size` neighbouring sentences, or the whole text if it has fewer."""
+    if len(offsets) <= size:
+        return [(offsets[0][0], offsets[-1][1])] if offsets else []
+    return [(offsets[at][0], offsets[at + size - 1][1]) for at in range(len(offsets) - size + 1)]
+
+
+def tiles(offsets: Offsets, size: int) -> Offsets:
+    """Runs that do not overlap and cover the text; a short rest joins the last one."""
+    if len(offsets) < 2 * size:
+        return runs(offsets, len(offsets)) if offsets else []
+    starts = range(0, len(offsets) - size + 1, size)
+    last = starts[-1]
+    return [(offsets[at][0], offsets[-1 if at == last else at + size - 1][1]) for at in starts]

@@ -1,0 +1,325 @@
+"""Candidate spans of a corpus: drawn once per document, filtered, and kept on disk so that memory does not grow with text.
+
+Documents are read in blocks, which any worker may do in any order. A block leaves two files: `N.text`, the spans one after
+another, and `N.npz`, how many and how long they are. The second is written last, so that a killed run goes on after it.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from idiograph.corpus.documents import Corpus
+from idiograph.corpus.filters import SPAN_RULES, fault
+from idiograph.corpus.ict import cloze
+from idiograph.corpus.language import identify_many
+from idiograph.corpus.lexical import PARTS, join_terms, term_counts
+from idiograph.corpus.reading import Reading
+from idiograph.corpus.sentences import Offsets, runs, sentences
+from idiograph.errors import ServiceError
+from idiograph.recipe import MineRecipe
+from idiograph.runner import Failure, run
+
+GROUPS = 8  # row groups in a block: 2048 documents
+PLAIN, CLOZE = "spans", "cloze"  # what is drawn: single spans, or an anchor with its context and a negative
+SURE = 0.25  # of the words are function words of the language: no detector is needed
+
+Progress = Callable[[int, int | None, str], None]
+Longs = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A span that passed the rules: its text, its first sentence, and whether its language is beyond doubt."""
+
+    text: str
+    at: int
+    sure: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Documents that are read together: `wanted` says which of them."""
+
+    number: int
+    path: Path
+    groups: tuple[int, ...]
+    wanted: NDArray[np.bool_]
+
+
+def kind(rule: str, size: int) -> str:
+    """What a rule draws from: `spans-4`, `cloze-2`."""
+    return f"{CLOZE if rule == 'ict' else PLAIN}-{size}"
+
+
+def kinds(recipe: MineRecipe) -> list[str]:
+    return list(dict.fromkeys(kind(rule, size) for rule in recipe.rule for size in recipe.sentences))
+
+
+def blocks(corpus: Corpus, wanted: NDArray[np.bool_]) -> Iterator[Block]:
+    """The corpus in pieces whose bounds depend on its files alone."""
+    first = number = 0
+    for path in corpus.paths:
+        meta = pq.read_metadata(path)
+        sizes = [meta.row_group(group).num_rows for group in range(meta.num_row_groups)]
+        for group in range(0, len(sizes), GROUPS):
+            rows = sum(sizes[group : group + GROUPS])
+            chosen = tuple(range(group, min(group + GROUPS, len(sizes))))
+            yield Block(number, path, chosen, wanted[first : first + rows])
+            first, number = first + rows, number + 1
+
+
+def draw_spans(
+    corpus: Corpus,
+    wanted: NDArray[np.bool_],
+    recipe: MineRecipe,
+    folder: Path,
+    *,
+    runner: str = "inline",
+    workers: int | None = None,
+    address: str | None = None,
+    progress: Progress | None = None,
+) -> Counter[str]:
+    """Draw the spans of the wanted documents into `folder`; what a killed run left there is kept. Returns the drop reasons."""
+    dropped: Counter[str] = Counter()
+    pending = list(blocks(corpus, wanted))
+    done = 0
+    work = partial(draw_block, recipe=recipe, folder=folder)
+    for block, result in zip(pending, run(work, pending, runner, workers, address), strict=True):
+        if isinstance(result, Failure):
+            raise ServiceError(f"{result.reason} at '{block.path.name}' ({result.detail}); run again with fewer workers")
+        dropped.update(result)
+        done += len(block.wanted)
+        if progress:
+            progress(done, len(wanted), "drawing spans")
+    return dropped
+
+
+def draw_block(block: Block, recipe: MineRecipe, folder: Path) -> Counter[str]:
+    """Draw the spans of one block and write them, unless that was done before."""
+    marker = folder / f"{block.number:06d}.npz"
+    if not marker.is_file():
+        write_block(block, recipe, folder, marker)
+    with np.load(marker) as found:
+        return Counter(dict(zip(found["reasons"].tolist(), found["times"].tolist(), strict=True)))
+
+
+def write_block(block: Block, recipe: MineRecipe, folder: Path, marker: Path) -> None:
+    dropped: Counter[str] = Counter()
+    drawn: dict[str, list[list[Found]]] = {name: [] for name in kinds(recipe)}
+    for wanted, (identity, text, lang) in zip(block.wanted.tolist(), texts_of(block), strict=True):
+        found = spans_of(identity, text, lang, recipe, dropped) if wanted else {}
+        for name, rows in drawn.items():
+            rows.append(found.get(name, []))
+    if recipe.detector:
+        drawn = {name: in_language(rows, languages(block), name, dropped) for name, rows in drawn.items()}
+    columns = save_texts(drawn, folder / f"{block.number:06d}.text")
+    if recipe.negatives == "lexical" or recipe.positives == "far":
+        columns |= term_columns(drawn)
+    reasons = {"reasons": np.array(list(dropped), dtype=str), "times": np.array(list(dropped.values()), dtype=np.int64)}
+    partial_file = marker.with_suffix(".partial.npz")
+    np.savez(partial_file, **columns, **reasons)  # pyright: ignore[reportArgumentType]
+    partial_file.rename(marker)
+
+
+def texts_of(block: Block) -> Iterator[tuple[str, str, str]]:
+    """(id, text, language) of every document; a few hundred are in memory at a time."""
+    file = pq.ParquetFile(block.path)
+    for group in block.groups:
+        rows = file.read_row_group(group, columns=["id", "text", "lang"])
+        yield from zip(*(rows.column(name).to_pylist() for name in ("id", "text", "lang")), strict=True)
+
+
+def languages(block: Block) -> list[str]:
+    found = pq.ParquetFile(block.path).read_row_groups(list(block.groups), columns=["lang"])
+    return found.column("lang").to_pylist()
+
+
+def spans_of(
+    identity: str, text: str, lang: str, recipe: MineRecipe, dropped: Counter[str]
+) -> dict[str, list[Found]]:
+    """What is drawn from a document, by kind; by its id and the seed alone."""
+    offsets = sentences(text, lang)
+    found: dict[str, list[Found]] = {}
+    for name in kinds(recipe):
+        what, _, size = name.partition("-")
+        random = Random(f"{recipe.seed}/{name}/{identity}")
+        judge = Judge(lang, recipe, dropped)
+        draw = plain_spans if what == PLAIN else cloze_spans
+        found[name] = draw(text, offsets, int(size), random, recipe, judge)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """Lets a span pass or counts the reason why not."""
+
+    lang: str
+    recipe: MineRecipe
+    dropped: Counter[str]
+
+    def __call__(self, text: str, at: int) -> Found | None:
+        if not self.recipe.filters:
+            return Found(text, at, sure=False)
+        reading = Reading(text, self.lang)
+        if reason := fault(reading, SPAN_RULES):
+            self.dropped[f"span: {reason}"] += 1
+            return None
+        return Found(text, at, (reading.stop_words or 0) >= SURE * len(reading.tokens))
+
+
+def plain_spans(
+    text: str, offsets: Offsets, size: int, random: Random, recipe: MineRecipe, judge: Judge
+) -> list[Found]:
+    """Up to `spans_per_document` runs of `size` sentences that pass every rule, in random order."""
+    if len(offsets) < size and recipe.short_documents == "drop":
+        judge.dropped[f"document: fewer than {size} sentences"] += 1
+        return []
+    kept: list[Found] = []
+    candidates = runs(offsets, size)
+    for at in shuffled(range(len(candidates)), random):
+        start, end = candidates[at]
+        if span := judge(text[start:end], at):
+            kept.append(span)
+            if len(kept) == recipe.spans_per_document:
+                break
+    return kept
+
+
+def cloze_spans(
+    text: str, offsets: Offsets, size: int, random: Random, recipe: MineRecipe, judge: Judge
+) -> list[Found]:
+    """Anchor, context and negative of up to `per_document` clozes, one after another."""
+    kept: list[Found] = []
+    places = range(size, len(offsets) - 2 * size + 1)
+    if len(offsets) < 5 * size:
+        judge.dropped[f"document: fewer than {5 * size} sentences"] += 1
+        return []
+    for at in shuffled(places, random):
+        three = [judge(piece, place) for piece, place in cloze(text, offsets, at, size, random)]
+        kept += [span for span in three if span] if all(three) else []
+        if len(kept) == 3 * recipe.per_document:
+            break
+    return kept
+
+
+def shuffled(items: Iterable[int], random: Random) -> Iterator[int]:
+    """The items in random order, drawn as they are asked for: a paper has hundreds of runs, of which ten are looked at."""
+    left = list(items)
+    while left:
+        at = random.randrange(len(left))
+        left[at], left[-1] = left[-1], left[at]
+        yield left.pop()
+
+
+def in_language(rows: list[list[Found]], langs: list[str], name: str, dropped: Counter[str]) -> list[list[Found]]:
+    """The spans whose language is the document's; a cloze stands or falls as a whole."""
+    doubtful = [span.text for row in rows for span in row if not span.sure]
+    verdicts = iter(list(identify_many(doubtful)))
+    step = 3 if name.startswith(CLOZE) else 1
+    kept: list[list[Found]] = []
+    for row, lang in zip(rows, langs, strict=True):
+        good = [span.sure or next(verdicts)[0] == lang for span in row]
+        dropped["span: the detector finds another language"] += good.count(False)
+        whole = [all(good[at : at + step]) for at in range(0, len(row), step)]
+        kept.append([span for at, span in enumerate(row) if whole[at // step]])
+    return kept
+
+
+def save_texts(drawn: dict[str, list[list[Found]]], path: Path) -> dict[str, NDArray[Any]]:
+    """Write all spans into one file; returns for each kind how many a document has, how long and where they are."""
+    columns: dict[str, NDArray[Any]] = {}
+    with path.open("wb") as file:
+        for name, rows in drawn.items():
+            columns[f"{name}.base"] = np.array(file.tell(), dtype=np.int64)
+            encoded = [span.text.encode("utf-8", "replace") for row in rows for span in row]
+            file.write(b"".join(encoded))
+            columns[f"{name}.count"] = np.array([len(row) for row in rows], dtype=np.int32)
+            columns[f"{name}.length"] = np.array([len(each) for each in encoded], dtype=np.int32)
+            columns[f"{name}.at"] = np.array([span.at for row in rows for span in row], dtype=np.int32)
+    return columns
+
+
+def term_columns(drawn: dict[str, list[list[Found]]]) -> dict[str, NDArray[Any]]:
+    found: dict[str, NDArray[Any]] = {}
+    for name, rows in drawn.items():
+        terms = term_counts(span.text for row in rows for span in row)
+        found |= {f"{name}.sizes": terms.sizes, f"{name}.words": terms.words, f"{name}.times": terms.times}
+    return found
+
+
+@dataclass(frozen=True)
+class SpanPool:
+    """The spans of all documents; those of document `at` are numbers `first[at]` to `first[at + 1]` - 1."""
+
+    paths: tuple[Path, ...]
+    bounds: Longs  # (blocks + 1,) first span of each block
+    bases: Longs  # (blocks,) where they begin in the block's file
+    first: Longs  # (documents + 1,)
+    at: NDArray[np.int32]  # (spans,) first sentence
+    ends: Longs  # (spans + 1,) running length in bytes
+
+    @classmethod
+    def open(cls, folder: Path, name: str) -> "SpanPool":
+        paths = sorted(folder.glob("[0-9]*.npz"))
+        parts = [columns(path, name, "base", "count", "length", "at") for path in paths]
+        sizes = [len(part["length"]) for part in parts]
+        return cls(
+            tuple(path.with_suffix(".text") for path in paths),
+            running(np.array(sizes)),
+            np.array([part["base"] for part in parts], dtype=np.int64),
+            running(np.concatenate([part["count"] for part in parts])),
+            np.concatenate([part["at"] for part in parts]),
+            running(np.concatenate([part["length"] for part in parts])),
+        )
+
+    @cached_property
+    def counts(self) -> Longs:
+        return np.diff(self.first)
+
+    def owners(self, numbers: Longs) -> Longs:
+        """The document of each span."""
+        return np.searchsorted(self.first, numbers, side="right") - 1
+
+    def texts(self, numbers: Longs) -> pa.Array:
+        """The texts of spans, read from where they are; in the order asked for."""
+        distinct, where = np.unique(numbers, return_inverse=True)
+        found: list[bytes] = []
+        block = np.searchsorted(self.bounds, distinct, side="right") - 1
+        for number in np.unique(block).tolist():
+            mine = distinct[block == number]
+            offset = self.bases[number] - self.ends[self.bounds[number]]
+            with self.paths[number].open("rb", buffering=0) as file:
+                found += read_pieces(file, (self.ends[mine] + offset).tolist(), np.diff(self.ends)[mine].tolist())
+        return pa.array(found, pa.binary()).cast(pa.string()).take(pa.array(where))
+
+
+def read_pieces(file: Any, starts: Sequence[int], lengths: Sequence[int]) -> list[bytes]:
+    found = []
+    for start, length in zip(starts, lengths, strict=True):
+        file.seek(start)
+        found.append(file.read(length))
+    return found
+
+
+def collect_terms(folder: Path, name: str) -> Path:
+    """Join the words of all spans of a kind; returns the prefix of the files."""
+    paths = sorted(folder.glob("[0-9]*.npz"))
+    return join_terms((columns(path, name, *PARTS) for path in paths), folder / f"terms-{name}")
+
+
+def columns(path: Path, name: str, *wanted: str) -> dict[str, NDArray[Any]]:
+    with np.load(path) as found:
+        return {column: found[f"{name}.{column}"] for column in wanted}
+
+
+def running(sizes: NDArray[Any]) -> Longs:
+    return np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])

@@ -1,0 +1,219 @@
+"""What a corpus holds: documents and tokens by language and domain, entropy, author-sets, lengths of spans.
+
+A document with two domains is counted once in every total, under its first domain; how often a domain is named at all
+stands beside it as `labelled`. Entropies are corrected for sample size, because the plain ones grow with the sample.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from idiograph.corpus.reading import Reading
+from idiograph.types import AuthorSet, Document, Span
+
+NONE = "none"  # the domain of a document without one, and the language of one without
+ENTROPY_CHARACTERS = 5_000_000  # of a domain that are looked at; more changes the third digit at most
+
+Count = Callable[[str], int]
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How much there is of one kind. `labelled` also counts documents that name it second or later."""
+
+    documents: int = 0
+    tokens: int = 0
+    labelled: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Entropy:
+    """In bits: `plain` from the frequencies as they are, `corrected` for what the sample has not shown."""
+
+    plain: float
+    corrected: float
+    sample: int
+
+
+@dataclass(frozen=True, slots=True)
+class Lengths:
+    """How long things are."""
+
+    count: int
+    mean: float
+    least: int
+    quartiles: tuple[float, float, float]
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorSets:
+    """How authors come together. `recurring` sets wrote more than one document: only they can give a positive."""
+
+    sizes: dict[int, int]
+    sets: int
+    recurring: int
+    documents_of_recurring: int
+    mean_size: float
+    most: int
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """Everything that one pass over a corpus shows."""
+
+    documents: int
+    tokens: int
+    languages: dict[str, Tally]
+    domains: dict[str, Tally]
+    cells: dict[tuple[str, str], Tally]  # by language and first domain
+    trigram_entropy: dict[str, Entropy]
+    word_entropy: dict[str, Entropy]
+    author_sets: AuthorSets
+    characters: Lengths
+    words: Lengths
+
+
+@dataclass(slots=True)
+class _Tallies:
+    documents: Counter[str] = field(default_factory=Counter)
+    tokens: Counter[str] = field(default_factory=Counter)
+    labelled: Counter[str] = field(default_factory=Counter)
+
+    def add(self, name: str, tokens: int, labels: list[str]) -> None:
+        self.documents[name] += 1
+        self.tokens[name] += tokens
+        self.labelled.update(labels)
+
+    def table(self) -> dict[str, Tally]:
+        """By number of documents, most first."""
+        names = sorted({*self.documents, *self.labelled}, key=lambda name: (-self.documents[name], name))
+        return {name: Tally(self.documents[name], self.tokens[name], self.labelled[name]) for name in names}
+
+
+def top_level(domain: str) -> str:
+    """The field of a dotted domain code.
+
+    >>> top_level("shs.langue")
+    'shs'
+    """
+    return domain.partition(".")[0]
+
+
+def statistics(documents: Iterable[Document], count: Count | None = None) -> Statistics:
+    """One pass over the documents. `count` is the tokens of a text, our words and punctuation marks if not given."""
+    census = _Census()
+    for document in documents:
+        reading = Reading(document.text)
+        census.add(document, reading, len(reading.tokens) if count is None else count(document.text))
+    return census.result()
+
+
+@dataclass(slots=True)
+class _Census:
+    """What is counted while documents go by."""
+
+    languages: _Tallies = field(default_factory=_Tallies)
+    domains: _Tallies = field(default_factory=_Tallies)
+    cells: _Tallies = field(default_factory=_Tallies)
+    sampled: Counter[str] = field(default_factory=Counter)
+    trigrams: dict[str, Counter[int]] = field(default_factory=dict)
+    vocabulary: dict[str, Counter[str]] = field(default_factory=dict)
+    author_sets: Counter[AuthorSet] = field(default_factory=Counter)
+    characters: list[int] = field(default_factory=list)
+    words: list[int] = field(default_factory=list)
+
+    def add(self, document: Document, reading: Reading, tokens: int) -> None:
+        named = list(dict.fromkeys(map(top_level, document.domains))) or [NONE]
+        lang = document.lang or NONE
+        self.languages.add(lang, tokens, [lang])
+        self.domains.add(named[0], tokens, named)
+        self.cells.add(f"{lang}\0{named[0]}", tokens, [f"{lang}\0{each}" for each in named])
+        self.author_sets[document.author_set] += 1
+        self.characters.append(len(document.text))
+        self.words.append(reading.word_count)
+        if self.sampled[named[0]] < ENTROPY_CHARACTERS:
+            self.sampled[named[0]] += len(document.text)
+            self.trigrams.setdefault(named[0], Counter()).update(_trigrams(document.text))
+            self.vocabulary.setdefault(named[0], Counter()).update(reading.frequencies)
+
+    def result(self) -> Statistics:
+        return Statistics(
+            documents=self.languages.documents.total(),
+            tokens=self.languages.tokens.total(),
+            languages=self.languages.table(),
+            domains=self.domains.table(),
+            cells={_pair(name): tally for name, tally in self.cells.table().items()},
+            trigram_entropy={name: entropy(counts.values()) for name, counts in sorted(self.trigrams.items())},
+            word_entropy={name: entropy(counts.values()) for name, counts in sorted(self.vocabulary.items())},
+            author_sets=author_set_sizes(self.author_sets),
+            characters=summary(self.characters),
+            words=summary(self.words),
+        )
+
+
+def _pair(name: str) -> tuple[str, str]:
+    lang, _, domain = name.partition("\0")
+    return lang, domain
+
+
+def _trigrams(text: str) -> dict[int, int]:
+    """How often each three characters in a row occur, lower case, as numbers."""
+    encoded = " ".join(text.lower().split()).encode("utf-32-le", "replace")
+    points = np.frombuffer(encoded, dtype=np.uint32).astype(np.int64)
+    if len(points) < 3:
+        return {}
+    keys, counts = np.unique((points[:-2] << 42) | (points[1:-1] << 21) | points[2:], return_counts=True)
+    return dict(zip(keys.tolist(), counts.tolist(), strict=True))
+
+
+def entropy(counts: Iterable[int]) -> Entropy:
+    """The entropy of a distribution from a sample of it.
+
+    The correction is Chao and Shen's: probabilities are shrunk by the estimated share of the distribution that the
+    sample covers, and each term is divided by the chance that it was seen at all.
+    """
+    seen = np.array([count for count in counts if count > 0], dtype=np.float64)
+    total = seen.sum()
+    if not total:
+        return Entropy(0.0, 0.0, 0)
+    share = seen / total
+    plain = float(-(share * np.log2(share)).sum())
+    once = float((seen == 1).sum())
+    shrunk = (1 - min(once, total - 1) / total) * share
+    chance = -np.expm1(total * np.log1p(-np.minimum(shrunk, 1 - 1e-12)))
+    return Entropy(max(0.0, plain), max(0.0, float(-(shrunk * np.log2(shrunk) / chance).sum())), int(total))
+
+
+def author_set_sizes(documents_of: Mapping[AuthorSet, int]) -> AuthorSets:
+    """From how many documents each set wrote; a document without authors counts as size 0 and belongs to no set."""
+    known = dict(documents_of)
+    nobody = known.pop(frozenset(), 0)
+    sizes: Counter[int] = Counter()
+    for each, documents in known.items():
+        sizes[len(each)] += documents
+    again = [documents for documents in known.values() if documents > 1]
+    documents = sizes.total()
+    return AuthorSets(
+        sizes=dict(sorted({**sizes, **({0: nobody} if nobody else {})}.items())),
+        sets=len(known),
+        recurring=len(again),
+        documents_of_recurring=sum(again),
+        mean_size=sum(size * n for size, n in sizes.items()) / documents if documents else 0.0,
+        most=max(sizes, default=0),
+    )
+
+
+def span_lengths(spans: Iterable[Span], count: Count | None = None) -> Lengths:
+    """The lengths of spans in tokens, our words and punctuation marks if `count` is not given."""
+    return summary([len(Reading(span.text).tokens) if count is None else count(span.text) for span in spans])
+
+
+def summary(lengths: Sequence[int]) -> Lengths:
+    if not lengths:
+        return Lengths(0, 0.0, 0, (0.0, 0.0, 0.0), 0)
+    low, middle, high = (float(each) for each in np.quantile(lengths, (0.25, 0.5, 0.75)))
+    return Lengths(len(lengths), math.fsum(lengths) / len(lengths), min(lengths), (low, middle, high), max(lengths))

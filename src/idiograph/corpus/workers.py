@@ -1,0 +1,149 @@
+"""The embedded extractor behind walls: each PDF is parsed in a process of limited time and memory that may die.
+
+The parent sends a path, the worker answers with a status and bytes (never with pickles: what parsed a hostile file is
+not trusted). A worker that hangs is killed, one that dies is replaced; both cost their document alone.
+"""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from importlib.metadata import version
+from pathlib import Path
+from queue import SimpleQueue
+
+from idiograph import runner
+from idiograph.corpus.cell import HEADER
+from idiograph.corpus.extractor import ExtractRecipe, Outcome
+from idiograph.errors import ServiceError
+
+MAX_ANSWER = 64_000_000
+RENEW = 500  # documents until a worker is replaced, whatever its libraries may have leaked
+
+
+class Embedded:
+    """An `Extractor` that needs nothing but this machine."""
+
+    def __init__(self, recipe: ExtractRecipe) -> None:
+        self.name = f"idiograph {version('idiograph')}"
+        self.slots = recipe.workers or runner.cores()
+        self.workers = [Worker(recipe) for _ in range(self.slots)]
+        self.idle: SimpleQueue[Worker] = SimpleQueue()
+        for worker in self.workers:
+            self.idle.put(worker)
+
+    def __call__(self, pdf: Path) -> Outcome:
+        worker = self.idle.get()
+        try:
+            return worker.extract(pdf)
+        finally:
+            self.idle.put(worker)
+
+    def close(self) -> None:
+        for worker in self.workers:
+            worker.close()
+
+
+class Worker:
+    """One process at a time, started when it is first needed and again when it has died."""
+
+    def __init__(self, recipe: ExtractRecipe) -> None:
+        self.recipe = recipe
+        self.process: subprocess.Popen[bytes] | None = None
+        self.served = 0
+        self.closed = False
+        self.busy = threading.Lock()
+
+    def extract(self, pdf: Path) -> Outcome:
+        with self.busy:
+            process = self.ready()
+            outcome = ask(process, pdf, self.recipe.timeout)
+            if outcome is None:
+                return Outcome(500, reason="worker died", detail=describe(self.bury(process)))
+            if outcome.status == 408 or self.served >= RENEW:
+                self.bury(process)
+            return outcome
+
+    def ready(self) -> subprocess.Popen[bytes]:
+        if self.process is None:
+            self.process, self.served = start(self.recipe), 0
+        if self.closed:  # asked after the start: `close` kills what it sees, and this is what it may not have seen
+            self.bury(self.process)
+            raise ServiceError("the extraction was stopped")
+        self.served += 1
+        return self.process
+
+    def bury(self, process: subprocess.Popen[bytes]) -> int:
+        """See a process off and give its exit code, which is its own if it was dead already."""
+        process.kill()
+        self.process = None
+        for pipe in (process.stdin, process.stdout):
+            with suppress(BrokenPipeError):
+                pipe.close() if pipe else None
+        return process.wait()
+
+    def close(self) -> None:
+        self.closed = True
+        if process := self.process:
+            process.kill()
+        with self.busy:
+            if self.process:
+                self.bury(self.process)
+
+
+def start(recipe: ExtractRecipe) -> subprocess.Popen[bytes]:
+    limits = map(str, (recipe.timeout, recipe.memory, recipe.max_pages, recipe.max_bytes))
+    command = [sys.executable, "-m", "idiograph.corpus.cell", *limits]
+    pipe, null = subprocess.PIPE, subprocess.DEVNULL
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=null)
+
+
+def ask(process: subprocess.Popen[bytes], pdf: Path, timeout: float) -> Outcome | None:
+    """A worker's answer; status 408 if it takes too long, None if it has died."""
+    if not process.stdin or not process.stdout:
+        raise ValueError("the worker was started without pipes")
+    message, deadline = os.fsencode(pdf), time.monotonic() + timeout
+    try:
+        process.stdin.write(HEADER.pack(0, len(message)) + message)
+        process.stdin.flush()
+        header = receive(process.stdout.fileno(), HEADER.size, deadline)
+        status, length = HEADER.unpack(header) if header else (0, MAX_ANSWER + 1)
+        body = receive(process.stdout.fileno(), length, deadline) if length <= MAX_ANSWER else None
+    except TimeoutError:
+        return Outcome(408, reason="took too long", detail=f"more than {timeout:g} seconds")
+    except BrokenPipeError:
+        return None
+    return None if body is None else settle(status, body)
+
+
+def receive(source: int, count: int, deadline: float) -> bytes | None:
+    """Exactly so many bytes from a pipe, None if it is closed before."""
+    data = bytearray()
+    while len(data) < count:
+        if not select.select([source], [], [], max(0.0, deadline - time.monotonic()))[0]:
+            raise TimeoutError
+        piece = os.read(source, min(1 << 20, count - len(data)))
+        if not piece:
+            return None
+        data += piece
+    return bytes(data)
+
+
+def settle(status: int, body: bytes) -> Outcome:
+    if status == 200:
+        return Outcome(200, tei=body)
+    reason, _, detail = body.decode("utf-8", "replace").partition(": ")
+    return Outcome(status, reason=reason, detail=detail[:300])
+
+
+def describe(code: int) -> str:
+    """How a process ended, in words.
+
+    >>> describe(-11), describe(1)
+    ('killed by SIGSEGV', 'exit code 1')
+    """
+    return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"

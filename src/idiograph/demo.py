@@ -1,0 +1,201 @@
+"""The whole line on the built-in corpus, from texts to one page that shows what was found. Calls what a user would call."""
+
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from idiograph.answer.attribute import Candidate, attribute
+from idiograph.answer.calibrate import cllr, words
+from idiograph.answer.explain import explain
+from idiograph.answer.index import Index
+from idiograph.answer.linked import linked
+from idiograph.answer.verify import cross_fitted, score_matrix
+from idiograph.corpus.documents import Corpus, build
+from idiograph.corpus.mine import mine
+from idiograph.corpus.readers import read
+from idiograph.evaluate.plots import retrieval, two_hills
+from idiograph.evaluate.report import Report
+from idiograph.evaluate.run import evaluate, open_benchmark
+from idiograph.loading import load, load_ranker
+from idiograph.pages import render
+from idiograph.recipe import recipe
+from idiograph.store import now
+from idiograph.style.model import Style
+from idiograph.types import Document
+
+GRAINS = ("whole", "ngram:1", "ngram:2", "ngram:3", "word", "auto")
+BASELINES = ("bm25", "delta")
+SHOWN = ("R@20", "Hit@1", "nDCG@20", "triplet accuracy")
+
+Tell = Callable[[str, int, int], None]  # what, done, total
+
+
+@dataclass(frozen=True)
+class Asked:
+    """An unseen text and what the index says of it."""
+
+    title: str
+    topic: str
+    writer: str
+    text: str
+    rank: int
+    first: Candidate
+
+
+@dataclass(frozen=True)
+class Demo:
+    """What the demo found."""
+
+    reports: tuple[Report, ...]
+    asked: tuple[Asked, ...]
+    cllr: float
+    page: Path
+    seconds: float
+
+
+def demo(folder: Path, tell: Tell, version: str) -> Demo:
+    """Run everything and write `folder/report.html`."""
+    begun = time.monotonic()
+    for part in ("corpus", "triplets", "index"):
+        shutil.rmtree(folder / part, ignore_errors=True)
+    settings = recipe("sound", {"mine": {"fractions": (0.0, 0.0, 1.0)}})  # nothing is trained: every writer is unseen
+    tell("corpus", 0, 1)
+    build(read("anthology"), folder / "corpus", inputs={"source": "anthology"})
+    corpus = Corpus(folder / "corpus")
+    tell("mine", 0, 1)
+    mine(corpus, settings.mine, folder / "triplets")
+    style = load()
+    reports = evaluated(folder / "triplets", style, tell)
+    documents = list(corpus)
+    asked = attributed(documents, folder / "index", style, tell)
+    scores = score_matrix([d.text for d in documents], style)
+    ratios = cross_fitted(scores, [d.author_set for d in documents])
+    cost = cost_of(ratios, documents)
+    shown = max(asked, key=lambda q: (q.rank == 1, q.first.llr))
+    tell("explain", 0, 1)
+    matched = explain(shown.first.evidence[0].asked, shown.first.evidence[0].found, style)
+    page = folder / "report.html"
+    seconds = time.monotonic() - begun
+    values = {
+        **about(documents, style, version, folder, seconds),
+        **table(reports),
+        **questions(asked, shown),
+        **verified(ratios, documents, scores, cost),
+        "explained": linked(matched, f"{shown.title} (the question)", f"{shown.first.names[0]}"),
+    }
+    page.write_text(render("demo.html", **values), encoding="utf-8")
+    return Demo(reports, asked, cost, page, seconds)
+
+
+def evaluated(triplets: Path, style: Style, tell: Tell) -> tuple[Report, ...]:
+    """The baselines, and the default model at every grain."""
+    benchmark = open_benchmark(triplets)
+    rankers = [*map(load_ranker, BASELINES), *(style.at(grain) for grain in GRAINS)]
+    reports = []
+    with style.encoder.remembering():
+        for number, ranker in enumerate(rankers):
+            tell(f"evaluate {ranker.name}", number, len(rankers))
+            reports.append(evaluate(ranker, benchmark))
+    return tuple(reports)
+
+
+def left_out(documents: Sequence[Document]) -> set[str]:
+    """One text of each writer, on topics that go round."""
+    topics = sorted({d.domains[0] for d in documents})
+    found = set()
+    for number, writer in enumerate(sorted({d.author_set for d in documents}, key=min)):
+        wanted = [topics[(number + step) % len(topics)] for step in range(len(topics))]
+        own = {d.domains[0]: d.id for d in documents if d.author_set == writer}
+        found.add(next(own[topic] for topic in wanted if topic in own))
+    return found
+
+
+def attributed(documents: Sequence[Document], folder: Path, style: Style, tell: Tell) -> tuple[Asked, ...]:
+    unseen = left_out(documents)
+    tell("index", 0, 1)
+    index = Index.build((d for d in documents if d.id not in unseen), folder, style, source="anthology")
+    found = []
+    for number, document in enumerate(d for d in documents if d.id in unseen):
+        tell(f"attribute {document.id}", number, len(unseen))
+        answer = attribute(document.text, index, k=100)
+        rank = 1 + [set(c.authors) for c in answer.candidates].index(set(document.author_set))
+        writer = document.authors[0].name
+        found.append(Asked(document.title, document.domains[0], writer, document.text, rank, answer.candidates[0]))
+    return tuple(found)
+
+
+def cost_of(ratios: dict[tuple[int, int], float], documents: Sequence[Document]) -> float:
+    one = {pair: documents[pair[0]].author_set == documents[pair[1]].author_set for pair in ratios}
+    same = np.array([llr for pair, llr in ratios.items() if one[pair]])
+    different = np.array([llr for pair, llr in ratios.items() if not one[pair]])
+    return cllr(same, different)
+
+
+def about(documents: Sequence[Document], style: Style, version: str, folder: Path, seconds: float) -> dict[str, Any]:
+    return {
+        "title": "idiograph demo",
+        "version": version,
+        "date": now()[:10],
+        "model": style.encoder.name,
+        "fingerprint": style.fingerprint,
+        "documents": len(documents),
+        "writers": len({d.author_set for d in documents}),
+        "topics": len({d.domains for d in documents}),
+        "folder": folder.name,
+        "seconds": round(seconds),
+        "seed": recipe().mine.seed,
+    }
+
+
+def table(reports: Sequence[Report]) -> dict[str, Any]:
+    best = max(reports, key=lambda r: r["R@20"].value)
+    rankers = [
+        {"name": r.ranker, "best": r is best, "cells": [r[m] for m in SHOWN], "topic": r.same_field} for r in reports
+    ]
+    model = [r for r in reports if "@" in r.ranker]
+    return {
+        "measures": SHOWN,
+        "rankers": rankers,
+        "anchors": reports[0].anchors,
+        "pool": reports[0].pool,
+        "chance": "By chance, triplet accuracy is 0.5.",
+        "figure_retrieval": retrieval(
+            [r.ranker for r in reports], [r["R@20"] for r in reports], [r.same_field for r in reports]
+        ),
+        "topical_model": max(r["triplet accuracy"].value for r in model) < 0.5,
+    }
+
+
+def questions(asked: Sequence[Asked], shown: Asked) -> dict[str, Any]:
+    right = sum(q.rank == 1 for q in asked)
+    stood = sum(q.first.words != "inconclusive" and q.first.llr > 0 for q in asked)
+    return {"asked": asked, "shown": shown, "right": right, "stood": stood}
+
+
+def verified(
+    ratios: dict[tuple[int, int], float], documents: Sequence[Document], scores: np.ndarray, cost: float
+) -> dict[str, Any]:
+    """A few pairs: one writer on two topics, two writers on one topic, two writers on two."""
+    pairs = list(combinations(range(len(documents)), 2))
+    same = [p for p in pairs if documents[p[0]].author_set == documents[p[1]].author_set]
+    different = [p for p in pairs if p not in set(same)]
+    topic = [p for p in different if documents[p[0]].domains == documents[p[1]].domains]
+    chosen = [*same[:: len(same) // 4][:4], *topic[:: len(topic) // 3][:3], *different[:: len(different) // 3][:3]]
+    rows = [
+        {
+            "a": documents[a].id,
+            "b": documents[b].id,
+            "truth": "one writer" if (a, b) in same else "two writers",
+            "llr": ratios[a, b],
+            "words": words(ratios[a, b]),
+        }
+        for a, b in chosen
+    ]
+    hills = two_hills([float(scores[p]) for p in same], [float(scores[p]) for p in different])
+    return {"verified": rows, "figure_calibration": hills, "cllr": cost}

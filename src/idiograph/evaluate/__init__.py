@@ -1,0 +1,1 @@
+"""Measures, benchmarks, reports."""

@@ -1,0 +1,58 @@
+"""One figure a diagnosis, as SVG text that a page can hold. The only place that imports matplotlib."""
+
+import io
+from collections.abc import Sequence
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+
+from idiograph.evaluate.report import Row
+
+INK, SOFT, FIRST, SECOND = "#1d2433", "#8a93a3", "#0f766e", "#1d4ed8"
+SETTINGS: dict[Any, Any] = {
+    "font.size": 10,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "svg.hashsalt": "idiograph",
+}
+
+
+def svg(figure: Figure) -> str:
+    """The figure as an <svg> element; the same input gives the same bytes."""
+    held = io.StringIO()
+    with mpl.rc_context(SETTINGS):
+        figure.savefig(held, format="svg", bbox_inches="tight", metadata={"Date": None, "Creator": None})
+    return held.getvalue()[held.getvalue().index("<svg") :]
+
+
+def panels(count: int, width: float = 9.0, height: float = 3.2) -> tuple[Figure, Any]:
+    with mpl.rc_context(SETTINGS):
+        figure = Figure(figsize=(width, height), layout="constrained")
+        return figure, figure.subplots(1, count, squeeze=False)[0]
+
+
+def retrieval(names: Sequence[str], rows: Sequence[Row], topic: Sequence[float]) -> str:
+    """A measure with intervals for each ranker, and beside it how often the first hit shares the topic."""
+    figure, (left, right) = panels(2)
+    at = range(len(names))
+    errors = [[r.value - r.low for r in rows], [r.high - r.value for r in rows]]
+    left.barh(at, [r.value for r in rows], xerr=errors, color=FIRST, ecolor=SOFT)
+    left.set(yticks=list(at), yticklabels=list(names), xlabel=rows[0].measure)
+    right.barh(at, [100 * t for t in topic], color=SECOND)
+    right.set(yticks=[], xlabel="first hit on the same topic, %", xlim=(0, 100))
+    for axis in (left, right):
+        axis.invert_yaxis()
+    return svg(figure)
+
+
+def two_hills(same: Sequence[float], different: Sequence[float]) -> str:
+    """Histograms of the scores of pairs by one writer and by two."""
+    figure, (axis,) = panels(1, width=7.0)
+    low, high = min(*same, *different), max(*same, *different)
+    options = {"bins": 40, "range": (low, high), "density": True, "alpha": 0.6}
+    axis.hist(different, label="two writers", color=SOFT, **options)
+    axis.hist(same, label="one writer", color=FIRST, **options)
+    axis.set(xlabel="score of a pair of texts", ylabel="density")
+    axis.legend(frameon=False)
+    return svg(figure)

@@ -1,0 +1,227 @@
+"""Which triplets go into which batch, and what a batch looks like to a model.
+
+The order is a function of the seed and the step alone: any step can be asked for, so that a run resumes where it stopped,
+and the number of devices only decides how a batch is cut. Texts of like length go together; nothing is padded further.
+"""
+
+import queue
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Literal, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from idiograph.errors import InputError, SpecError
+from idiograph.neural.triplets import Triplets
+from idiograph.spec import unknown
+from idiograph.style.tokens import Ints
+
+Item = TypeVar("Item")
+MIXING = ("batches", "rows")
+WINDOW = 50  # batches among which texts of like length are sought: enough to save padding, few enough to keep chance
+PAD_TO = 8  # widths are multiples of this, as tensor cores like them
+CHARS = 6.0  # characters a token at most, on average: longer texts are cut by the model's window anyway
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Batch:
+    """Some rows, ready for a model: all anchors, then all positives, then the negatives."""
+
+    input_ids: Tensor  # (columns × rows, width)
+    attention_mask: Tensor
+    labels: Tensor  # (rows, columns) author-set of each text
+    tokens: int  # without padding
+    prompted: bool = False
+
+    @property
+    def columns(self) -> list[dict[str, Any]]:
+        """One feature dictionary per role, as sentence-transformers' losses take them."""
+        rows = len(self.labels)
+        rest = {"prompt_length": 1} if self.prompted else {}
+        pairs = zip(self.input_ids.split(rows), self.attention_mask.split(rows), strict=True)
+        return [{"input_ids": ids, "attention_mask": mask, **rest} for ids, mask in pairs]
+
+    def to(self, device: torch.device) -> "Batch":
+        moved = (t.to(device, non_blocking=True) for t in (self.input_ids, self.attention_mask, self.labels))
+        return Batch(*moved, self.tokens, self.prompted)
+
+
+@dataclass(frozen=True, eq=False)
+class Order:
+    """The rows of every batch. `size` is that of the whole batch, over all devices.
+
+    Each epoch has as many rows as there are triplets; `weights` says in what proportion the collections share it. A
+    collection is gone through without repetition, and then again in another order. `mixing="batches"` keeps a batch to
+    one collection, so that other fields and formats cannot serve as easy negatives.
+    """
+
+    sources: Sequence[Triplets]
+    size: int
+    weights: Sequence[float] = ()
+    mixing: Literal["rows", "batches"] = "rows"
+    seed: int = 7
+    longest: int = 512
+    _epochs: dict[int, list[Ints]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.mixing not in MIXING:
+            raise SpecError(unknown("mixing", self.mixing, MIXING))
+        if len(self.weights) not in (0, len(self.sources)):
+            raise InputError(f"{len(self.weights)} weights for {len(self.sources)} collections of triplets; give one each")
+        if len({source.rows.shape[1] for source in self.sources}) > 1:
+            raise InputError("the collections have different numbers of negatives a row; train on them one by one")
+        if len(self) == 0:
+            raise InputError(f"{self.total} triplets do not fill one batch of {self.size}; choose a smaller batch")
+
+    @property
+    def total(self) -> int:
+        return sum(map(len, self.sources))
+
+    @property
+    def quotas(self) -> list[int]:
+        """Rows that each collection gives to an epoch."""
+        if not self.weights:
+            return [len(source) for source in self.sources]
+        whole = sum(self.weights)
+        return [round(self.total * weight / whole) for weight in self.weights]
+
+    def __len__(self) -> int:
+        """Batches in an epoch; a remainder is left out, another one in each epoch."""
+        quotas = self.quotas
+        return sum(q // self.size for q in quotas) if self.mixing == "batches" else sum(quotas) // self.size
+
+    def __getitem__(self, step: int) -> Ints:
+        """The rows of the batch at `step`, counted from 0 over all epochs: (size, 2) of collection and row."""
+        epoch, at = divmod(step, len(self))
+        if epoch not in self._epochs:
+            self._epochs.clear()
+            self._epochs[epoch] = self._epoch(epoch)
+        return self._epochs[epoch][at]
+
+    @cached_property
+    def _starts(self) -> Ints:
+        return np.cumsum([0, *map(len, self.sources)])
+
+    @cached_property
+    def _lengths(self) -> Ints:
+        """The longest text of every row, in characters, as far as a model reads."""
+        rows = [np.array(list(map(len, source.texts)))[source.rows].max(axis=1) for source in self.sources]
+        return np.minimum(np.concatenate(rows), int(self.longest * CHARS))
+
+    def _epoch(self, epoch: int) -> list[Ints]:
+        drawn = [self._draw(at, quota, epoch) for at, quota in enumerate(self.quotas)]
+        parts = drawn if self.mixing == "batches" else [np.concatenate(drawn)]
+        chance = np.random.default_rng((self.seed, epoch))
+        batches = [batch for part in parts for batch in self._bucket(chance.permutation(part))]
+        return [batches[at] for at in chance.permutation(len(batches))]
+
+    def _draw(self, source: int, quota: int, epoch: int) -> Ints:
+        """The next `quota` rows of a collection, in an endless series of its shuffles."""
+        size = len(self.sources[source])
+        wanted = np.arange(epoch * quota, (epoch + 1) * quota)
+        rows = np.empty(quota, np.int64)
+        for turn in np.unique(wanted // size):
+            inside = wanted // size == turn
+            shuffled = np.random.default_rng((self.seed, source, int(turn), 1)).permutation(size)
+            rows[inside] = shuffled[wanted[inside] % size]
+        return np.stack([np.full(quota, source), rows], axis=1)
+
+    def _bucket(self, rows: Ints) -> Iterator[Ints]:
+        """Batches of rows of like length, from windows of the shuffled rows."""
+        lengths = self._lengths[self._starts[rows[:, 0]] + rows[:, 1]]
+        for begin in range(0, len(rows), WINDOW * self.size):
+            window = rows[begin : begin + WINDOW * self.size]
+            window = window[: len(window) // self.size * self.size]
+            order = np.argsort(lengths[begin : begin + len(window)], kind="stable")
+            yield from (window[part] for part in order.reshape(-1, self.size))
+
+
+@dataclass(frozen=True, eq=False)
+class Batches:
+    """Batches for one device of several."""
+
+    order: Order
+    tokenizer: Any
+    prompt: str = ""
+    longest: int = 512
+    rank: int = 0
+    world: int = 1
+
+    def __post_init__(self) -> None:
+        if self.order.size % self.world:
+            raise InputError(f"a batch of {self.order.size} cannot be cut for {self.world} devices; choose a multiple")
+
+    def __len__(self) -> int:
+        return len(self.order)
+
+    def __getitem__(self, step: int) -> Batch:
+        """This device's part of the batch at `step`; the parts in order of rank are the whole batch in its order."""
+        share = self.order.size // self.world
+        chosen = self.order[step][self.rank * share : (self.rank + 1) * share]
+        sources = self.order.sources
+        columns = [[(sources[s], at) for s, r in chosen for at in (sources[s].rows[r, c],)] for c in range(self.width)]
+        labels = [[source.labels[at] for source, at in column] for column in columns]
+        ids, mask = self.encode([source.texts[at] for column in columns for source, at in column])
+        label = torch.from_numpy(np.array(labels, np.int64).T.copy())
+        return Batch(ids, mask, label, int(mask.sum()), bool(self.prompt))
+
+    @property
+    def width(self) -> int:
+        """Texts in a row."""
+        return self.order.sources[0].rows.shape[1]
+
+    def encode(self, texts: Sequence[str]) -> tuple[Tensor, Tensor]:
+        return encode(self.tokenizer, texts, self.prompt, self.longest)
+
+    def run(self, first: int, last: int) -> Iterator[Batch]:
+        """The batches of the steps from `first` up to `last`, made ahead in a second thread."""
+        return ahead(lambda: (self[step] for step in range(first, last)))
+
+
+def encode(tokenizer: Any, texts: Sequence[str], prompt: str, longest: int) -> tuple[Tensor, Tensor]:
+    """Token ids and mask, as wide as the longest text needs."""
+    found = tokenizer([prompt + text for text in texts], truncation=True, max_length=longest, padding=False)["input_ids"]
+    width = -(-max(map(len, found)) // PAD_TO) * PAD_TO
+    lengths = np.array([len(row) for row in found])
+    mask = np.arange(width)[None] < lengths[:, None]  # (texts, width)
+    ids = np.full(mask.shape, tokenizer.pad_token_id or 0, np.int64)
+    ids[mask] = np.concatenate(found)
+    return torch.from_numpy(ids), torch.from_numpy(mask.astype(np.int64))
+
+
+def ahead(make: Callable[[], Iterable[Item]], depth: int = 2) -> Iterator[Item]:
+    """The items of an iterable that a second thread makes while the first one works on those before."""
+    line: queue.Queue[tuple[bool, Any]] = queue.Queue(depth)
+    stop = threading.Event()
+
+    def put(entry: tuple[bool, Any]) -> None:
+        while not stop.is_set():
+            try:
+                return line.put(entry, timeout=0.1)
+            except queue.Full:
+                continue
+
+    def work() -> None:
+        try:
+            for item in make():
+                put((True, item))
+                if stop.is_set():
+                    return
+            put((False, None))
+        except BaseException as error:
+            put((False, error))
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    try:
+        while (entry := line.get())[0]:
+            yield entry[1]
+        if entry[1] is not None:
+            raise entry[1]
+    finally:
+        stop.set()
+        thread.join()

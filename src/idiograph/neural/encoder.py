@@ -1,0 +1,273 @@
+"""An encoder on a sentence-transformers MultiVectorEncoder: opens what people have, reads it at any grain, saves it."""
+
+import hashlib
+import json
+import logging
+import re
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from sentence_transformers import MultiVectorEncoder
+from sentence_transformers.base.modules import Dense, Normalize, Transformer
+from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
+from torch import Tensor, nn
+
+from idiograph.errors import ModelError
+from idiograph.neural import modules
+from idiograph.neural.modules import PatchPooling, pool, word_starts
+from idiograph.style.model import Progress
+from idiograph.style.patches import Patches, extent, policy
+from idiograph.style.tokens import Tokens
+
+LAYER_FILE = "idiograph_patches.py"
+LAYER_TYPE = "idiograph_patches.PatchPooling"
+PROMPTS = {r"(^|[-_/])e5[-_]": "query: "}  # families whose weights expect a prefix, by name
+BATCH_TOKENS = 8192  # padded tokens in one forward pass: about 200 MB of activations for a small model
+
+
+class Encoder:
+    """Token vectors from a transformer, pooled into patches. `prompt` is put before every text and never scored."""
+
+    def __init__(self, model: MultiVectorEncoder, name: str, prompt: str = "") -> None:
+        self.model, self.name, self.prompt = model, name, prompt
+        self.layer: PatchPooling = next(m for m in model if isinstance(m, PatchPooling))
+        if not getattr(model.tokenizer, "is_fast", False):
+            raise ModelError(f"model '{name}' has no fast tokenizer, and without one there are no character offsets")
+        self.layer.prompt = prompt
+        self.layer.on_model_ready(model)
+        self._memory: dict[bytes, Tensor] | None = None
+
+    @classmethod
+    def open(cls, source: str | Path, prompt: str | None = None) -> "Encoder":
+        """Open a sentence-transformers, ColBERT, PyLate or plain transformers model: a folder or a hub name."""
+        source = str(source)
+        if not Path(source).is_dir() and (source.startswith((".", "/", "~")) or source.count("/") > 1):
+            raise ModelError(f"there is no model folder '{source}'")
+        try:
+            with quiet():
+                model = open_ours(source) if is_ours(source) else adopt(source)
+        except (OSError, ValueError, KeyError, RuntimeError, ImportError) as error:
+            raise ModelError(f"model '{source}' cannot be opened: {first_line(error)}") from error
+        return cls(model, short_name(source), find_prompt(model, source) if prompt is None else prompt)
+
+    @property
+    def dim(self) -> int:
+        return int(self.model.get_embedding_dimension() or 0)
+
+    @property
+    def fingerprint(self) -> str:
+        """A hash of the weights, the vocabulary and the prompt."""
+        return self._fingerprint
+
+    @cached_property
+    def _fingerprint(self) -> str:
+        whole = hashlib.blake2b(self.prompt.encode(), digest_size=6)
+        used = {key: value for key, value in self.model.state_dict().items() if ".pooler." not in key}
+        for key, value in sorted(used.items()):  # a pooler is never used here, and random where a folder has none
+            whole.update(key.encode())
+            whole.update(value.detach().cpu().contiguous().view(torch.uint8).numpy())
+        whole.update(json.dumps(sorted(self.model.tokenizer.get_vocab().items())).encode())
+        return whole.hexdigest()
+
+    @property
+    def window(self) -> int:
+        """The most tokens that the model reads at once."""
+        return int(self.model.get_max_seq_length() or 512)
+
+    def tokenize(self, texts: Sequence[str], keep: str = "all") -> list[Tokens]:
+        if not texts:
+            return []
+        shift = len(self.prompt)
+        found = self.model.tokenizer(
+            [self.prompt + text for text in texts],
+            truncation=True,
+            max_length=self.window,
+            return_offsets_mapping=True,
+        )
+        cut = [encoding.overflowing != [] for encoding in found.encodings]
+        return [
+            self._tokens(np.array(ids), np.array(offsets).reshape(-1, 2) - shift, keep, was_cut)
+            for ids, offsets, was_cut in zip(found["input_ids"], found["offset_mapping"], cut, strict=True)
+        ]
+
+    def _tokens(self, ids: np.ndarray, chars: np.ndarray, keep: str, cut: bool) -> Tokens:
+        table = self.layer.table
+        at = torch.from_numpy(ids)
+        kept = ~table["special"][at].numpy() & (chars[:, 1] > 0)
+        if keep == "words":
+            kept &= ~table["mark"][at].numpy()
+        words = np.cumsum(word_starts(at, table).numpy()) - 1
+        return Tokens(ids.astype(np.int64), np.maximum(chars, 0).astype(np.int64), words, kept, cut)
+
+    def embed(self, tokens: Sequence[Tokens], patch: str, progress: Progress | None = None) -> Patches:
+        """The patches of each text, in the order given; inside, texts of like length go through together."""
+        order = sorted(range(len(tokens)), key=lambda at: len(tokens[at]))
+        parts: dict[int, tuple[np.ndarray, np.ndarray]] = {}
+        for batch in batches(order, [len(t) for t in tokens]):
+            rows = [tokens[at] for at in batch]
+            for at, part in zip(batch, self._embed(rows, patch), strict=True):
+                parts[at] = part
+            if progress:
+                progress(len(parts), len(tokens))
+        vectors, chars = zip(*(parts[at] for at in range(len(tokens))), strict=True)
+        lengths = np.array([len(v) for v in vectors], dtype=np.int64)
+        return Patches(np.concatenate(vectors), lengths, np.concatenate(chars))
+
+    @torch.inference_mode()
+    def _embed(self, tokens: Sequence[Tokens], patch: str) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        vectors = self.token_vectors(tokens)
+        number = policy(patch)
+        raw = vectors.float().cpu().numpy() if patch.startswith("cluster") else [np.empty(0, np.float32)] * len(tokens)
+        numbers = [number(t, row[: len(t)]) for t, row in zip(tokens, raw, strict=True)]
+        padded = pad([torch.from_numpy(n) for n in numbers], -1).to(vectors.device)
+        means, mask = pool(vectors, padded)
+        rows = nn.functional.normalize(means.float(), dim=-1)[mask].cpu().numpy()
+        ends = np.cumsum(mask.sum(dim=1).cpu().numpy())
+        return iter([(r, extent(t, n)) for r, t, n in zip(np.split(rows, ends[:-1]), tokens, numbers, strict=True)])
+
+    @contextmanager
+    def remembering(self) -> Iterator[None]:
+        """Keep token vectors inside this block, so that reading the same texts at another grain costs only the pooling.
+
+        Takes 1.5 kB a token of a small model: for a few thousand passages, not for a library.
+        """
+        self._memory = {}
+        try:
+            yield
+        finally:
+            self._memory = None
+
+    @torch.inference_mode()
+    def token_vectors(self, tokens: Sequence[Tokens]) -> Tensor:
+        """The vectors before pooling: (texts, longest, d); rows past a text's end mean nothing."""
+        if self._memory is None:
+            return self._forward(tokens)
+        keys = [t.ids.tobytes() for t in tokens]
+        new = {key: t for key, t in zip(keys, tokens, strict=True) if key not in self._memory}
+        if new:
+            for (key, t), row in zip(new.items(), self._forward(list(new.values())), strict=True):
+                self._memory[key] = row[: len(t)].clone()
+        return nn.utils.rnn.pad_sequence([self._memory[key] for key in keys], batch_first=True)
+
+    def _forward(self, tokens: Sequence[Tokens]) -> Tensor:
+        ids = pad([torch.from_numpy(t.ids) for t in tokens], self.model.tokenizer.pad_token_id or 0)
+        mask = pad([torch.ones(len(t), dtype=torch.long) for t in tokens], 0)
+        features: dict[str, Any] = {
+            "input_ids": ids.to(self.model.device),
+            "attention_mask": mask.to(self.model.device),
+        }
+        self.model.eval()
+        for module in self.model:
+            if isinstance(module, PatchPooling):
+                break
+            features = module(features)
+        return features["token_embeddings"]
+
+    def save(self, folder: Path, patch: str, keep: str = "all", score: str = "meansim") -> None:
+        """Write a folder that opens here, and in plain sentence-transformers with the same scores."""
+        self.layer.patch, self.layer.keep = patch, keep
+        self.model.prompts.update({"query": self.prompt, "document": self.prompt})
+        self.model.similarity_fn_name = "maxsim" if score == "maxsim" else "meanmaxsim"
+        with quiet():
+            self.model.save_pretrained(str(folder))
+        listing = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
+        for entry in listing:
+            entry["type"] = LAYER_TYPE if entry["type"].endswith(".PatchPooling") else entry["type"]
+        (folder / "modules.json").write_text(json.dumps(listing, indent=2), encoding="utf-8")
+        shutil.copyfile(modules.__file__, folder / LAYER_FILE)
+
+
+def batches(order: Sequence[int], lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Runs of texts in `order` whose padded size stays within BATCH_TOKENS."""
+    batch: list[int] = []
+    for at in order:
+        if batch and (len(batch) + 1) * max(lengths[at], lengths[batch[-1]]) > BATCH_TOKENS:
+            yield batch
+            batch = []
+        batch.append(at)
+    if batch:
+        yield batch
+
+
+def pad(rows: Sequence[Tensor], value: int) -> Tensor:
+    return nn.utils.rnn.pad_sequence(list(rows), batch_first=True, padding_value=value)
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Without the libraries' chatter and progress bars; what they complain about still reaches us as an exception."""
+    from transformers.utils import logging as transformers_logging
+
+    bars, before = transformers_logging.is_progress_bar_enabled(), logging.root.manager.disable
+    transformers_logging.disable_progress_bar()
+    logging.disable(logging.WARNING)
+    try:
+        yield
+    finally:
+        logging.disable(before)
+        if bars:
+            transformers_logging.enable_progress_bar()
+
+
+def is_ours(source: str) -> bool:
+    """Does the folder hold our patch layer?"""
+    listing = Path(source) / "modules.json"
+    return listing.is_file() and LAYER_TYPE in listing.read_text(encoding="utf-8")
+
+
+def open_ours(source: str) -> MultiVectorEncoder:
+    """Open a folder that we saved, with the installed layer in place of the copy in the folder: no code is run from it."""
+    return MultiVectorEncoder._load_with_module_classes(source, {LAYER_TYPE: PatchPooling})
+
+
+def adopt(source: str) -> MultiVectorEncoder:
+    """Open somebody else's model and put our patch layer behind its token vectors."""
+    with_layers = has_modules(source)
+    if with_layers is None:
+        return assemble([Transformer(source)])
+    loaded = MultiVectorEncoder(source)
+    own = [m for m in loaded if isinstance(m, Transformer) or (with_layers and isinstance(m, Dense))]
+    return assemble(own, {name: prompt for name, prompt in loaded.prompts.items() if prompt})
+
+
+def has_modules(source: str) -> bool | None:
+    """None for a plain transformers model; else whether it has a trained projection. The loader adds a random one where
+    there is none, which would make every score noise."""
+    from sentence_transformers.util import load_file_path
+
+    config = load_file_path(source, "config.json")
+    if config and "HF_ColBERT" in (json.loads(Path(config).read_text(encoding="utf-8")).get("architectures") or []):
+        return True
+    listing = load_file_path(source, "modules.json")
+    if listing is None:
+        return None
+    return any(entry["type"].endswith("Dense") for entry in json.loads(Path(listing).read_text(encoding="utf-8")))
+
+
+def assemble(own: Sequence[nn.Module], prompts: dict[str, str] | None = None) -> MultiVectorEncoder:
+    tail = [MultiVectorMask(), PatchPooling(), Normalize(module_input_name="token_embeddings")]
+    return MultiVectorEncoder(modules=[*own, *tail], prompts=prompts)
+
+
+def find_prompt(model: MultiVectorEncoder, source: str) -> str:
+    """The prefix that the model's weights expect before a text."""
+    known = {str(source), str(getattr(model.config, "_name_or_path", ""))}
+    for pattern, prompt in PROMPTS.items():
+        if any(re.search(pattern, name.lower()) for name in known):
+            return prompt
+    return model.prompts.get("document") or ""
+
+
+def short_name(source: str) -> str:
+    path = Path(source)
+    return path.parent.name.replace("_", "-") if path.name == "model" else path.name
+
+
+def first_line(error: BaseException) -> str:
+    return str(error).strip().split("\n")[0][:300]

@@ -1,0 +1,143 @@
+"""Triplets in memory, as training wants them: each text once, rows of positions, and an author-set label for every text.
+
+Reads what `idiograph mine` writes, JSON lines, and an .npz file of its own that needs nothing but numpy to open.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from idiograph.errors import InputError
+from idiograph.style.tokens import Ints
+
+ROLES = {"anchor": ("query", "query"), "positive": ("pos", "positive"), "negative": ("neg", "negative")}
+Passage = tuple[str, str, str]  # text, author-set, document
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Triplets:
+    """Rows of anchor, positive and any number of negatives. Equal labels mean the same author-set, in any collection."""
+
+    name: str
+    texts: Sequence[str]
+    rows: Ints  # (n, 2 + negatives), positions in `texts`
+    labels: Ints  # (texts,)
+    documents: Ints  # (texts,)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def save(self, path: Path) -> None:
+        """Write one .npz file; `open_npz` reads it where there is numpy and nothing else."""
+        encoded = [text.encode() for text in self.texts]
+        ends = np.cumsum([len(text) for text in encoded], dtype=np.int64)
+        raw = np.frombuffer(b"".join(encoded), np.uint8)
+        arrays = {"rows": self.rows, "labels": self.labels, "documents": self.documents}
+        np.savez_compressed(path, raw=raw, ends=ends, name=np.array(self.name), **arrays)
+
+
+def number(text: str) -> int:
+    """A 63-bit number for a name, the same in every process; two names of a million collide once in 10⁷ runs."""
+    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") >> 1
+
+
+def collect(rows: Iterable[Sequence[Passage]], name: str = "triplets") -> Triplets:
+    """Triplets from rows of (text, author-set, document): anchor, positive, negatives; as many in each row."""
+    places: dict[tuple[str, str], int] = {}
+    labels: list[int] = []
+    documents: list[int] = []
+    found: list[list[int]] = []
+    for row in rows:
+        found.append([])
+        for text, authors, document in row:
+            at = places.setdefault((document, text), len(places))
+            if at == len(labels):
+                labels.append(number(authors))
+                documents.append(number(document))
+            found[-1].append(at)
+    if not found:
+        raise InputError(f"there are no triplets in '{name}'")
+    if len({len(row) for row in found}) > 1:
+        raise InputError(f"the rows of '{name}' have different numbers of negatives; give each the same number")
+    texts = [text for _, text in places]
+    return Triplets(name, texts, np.array(found), np.array(labels, np.int64), np.array(documents, np.int64))
+
+
+def open_npz(path: Path) -> Triplets:
+    """What `Triplets.save` wrote."""
+    with np.load(path, allow_pickle=False) as file:
+        raw, ends = file["raw"].tobytes(), file["ends"]
+        starts = np.concatenate([np.zeros(1, np.int64), ends[:-1]])
+        texts = [raw[a:b].decode() for a, b in zip(starts, ends, strict=True)]
+        return Triplets(str(file["name"]), texts, file["rows"], file["labels"], file["documents"])
+
+
+def read_jsonl(path: Path) -> Triplets:
+    """One object a line: `anchor`, `positive`, `negative` (a text or a list). If it is known: `author`, who wrote anchor
+    and positive, `negative_author`, and for each role its document, such as `anchor_document`."""
+    with path.open(encoding="utf-8") as lines:
+        return collect((line_passages(path, at, line) for at, line in enumerate(lines, 1)), path.stem)
+
+
+def line_passages(path: Path, at: int, line: str) -> list[Passage]:
+    try:
+        row = json.loads(line)
+        texts = {"anchor": [row["anchor"]], "positive": [row["positive"]], "negative": row.get("negative", [])}
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path}:{at}: not a triplet ({error!r}); give it 'anchor', 'positive', 'negative'") from error
+    if isinstance(texts["negative"], str):
+        texts["negative"] = [texts["negative"]]
+    author = row.get("author", f"{path}:{at}")  # unknown: the same for these two, and for nobody else
+    authors = {"anchor": author, "positive": author, "negative": row.get("negative_author", f"{path}:{at}: others")}
+    documents = {role: str(row.get(f"{role}_document", f"{path}:{at}: {role}")) for role in texts}
+    return [(text, str(authors[role]), documents[role]) for role, found in texts.items() for text in found]
+
+
+def read_folder(folder: Path, split: str = "train", names: Sequence[str] = ()) -> Triplets:
+    """A split of a folder that `idiograph mine` wrote: all its configurations (every k), or those in `names`."""
+    from idiograph.corpus.triplets import configurations
+
+    wanted = names or configurations(folder)
+    return collect(folder_rows(folder, split, wanted), folder.name)
+
+
+def folder_rows(folder: Path, split: str, names: Sequence[str]) -> Iterator[list[Passage]]:
+    import pyarrow.parquet as pq
+
+    from idiograph.corpus.triplets import shards
+
+    for name in names:
+        for path in shards(folder, name, split):
+            file = pq.ParquetFile(path)
+            for block in file.iter_batches(batch_size=4096, columns=wanted_columns(file.schema_arrow.names)):
+                columns = [role_passages(block.to_pydict(), role) for role in ROLES]
+                yield from (list(row) for row in zip(*columns, strict=True))
+
+
+def wanted_columns(there: Sequence[str]) -> list[str]:
+    """Text, document and author-set of each role; the published files spell one column `neg_halids`."""
+    plain = [c for short, text in ROLES.values() for c in (text, f"{short}_halid", f"{short}_authorids")]
+    return [c if c in there else f"{c}s" for c in plain]
+
+
+def role_passages(block: Mapping[str, Any], role: str) -> Iterator[Passage]:
+    short, text = ROLES[role]
+    documents = block.get(f"{short}_halid") or block[f"{short}_halids"]
+    authors = (" ".join(sorted(map(str, ids))) for ids in block[f"{short}_authorids"])
+    return zip(block[text], authors, map(str, documents), strict=True)
+
+
+def open_triplets(path: Path, split: str = "train") -> Triplets:
+    """Triplets from a folder of ours, a .jsonl file or an .npz file; the two files hold one split."""
+    if path.suffix == ".npz" and path.is_file():
+        return open_npz(path)
+    if path.suffix == ".jsonl" and path.is_file():
+        return read_jsonl(path)
+    if not path.is_dir():
+        raise InputError(f"there are no triplets at '{path}'; make them: idiograph mine CORPUS -o {path}")
+    return read_folder(path, split)

@@ -1,0 +1,176 @@
+"""Settings per stage, as frozen values that read from and write to TOML. A key that does not exist is an error.
+
+Two presets: `sound` is our default; `paper` repeats the published protocol so that its numbers can be compared.
+"""
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from idiograph.errors import InputError, SpecError
+from idiograph.spec import hint, unknown
+
+Preset = Literal["sound", "paper"]
+
+
+class Stage(BaseModel):
+    """One stage's settings."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class MineRecipe(Stage):
+    """How triplets are drawn from a corpus."""
+
+    rule: tuple[Literal["base", "unrestricted", "ict"], ...] = Field(default=("base",), min_length=1)
+    sentences: tuple[Annotated[int, Field(ge=1, le=50)], ...] = Field(default=(4,), min_length=1)
+    per_document: int = Field(default=5, ge=1)
+    label: Literal["identified", "set", "first", "last", "single"] = "identified"
+    negatives: Literal["domain", "lexical", "any"] = "domain"
+    positives: Literal["any", "far"] = "any"
+    candidates: int = Field(default=30, ge=2, le=1000)  # of which the lexically nearest or farthest is taken
+    lang: str = "en"
+    detector: bool = True  # must a detector of languages agree, for every span?
+    near_duplicates: Literal["drop", "keep"] = "drop"
+    split: Literal["author", "triplet"] = "author"
+    fractions: tuple[float, float, float] = (0.8, 0.1, 0.1)
+    filters: bool = True
+    short_documents: Literal["drop", "keep"] = "drop"
+    spans_per_document: int = Field(default=10, ge=1)
+    repeats: bool = False  # may a triplet come twice, and a span overlap with its positive?
+    seed: int = 7
+
+    @field_validator("rule", "sentences", mode="before")
+    @classmethod
+    def _one_or_several(cls, given: Any) -> Any:
+        """One value stands for a list of one."""
+        return given if isinstance(given, list | tuple) else (given,)
+
+    @field_validator("rule", "sentences")
+    @classmethod
+    def _once_each(cls, given: tuple[Any, ...]) -> tuple[Any, ...]:
+        return tuple(dict.fromkeys(given))
+
+    @field_validator("fractions")
+    @classmethod
+    def _of_a_whole(cls, given: tuple[float, ...]) -> tuple[float, ...]:
+        if min(given) < 0 or sum(given) <= 0:
+            raise ValueError("must be three shares from 0, not all 0")
+        return given
+
+
+class StyleRecipe(Stage):
+    """How two texts are compared."""
+
+    patch: str = "auto"
+    keep: Literal["all", "words"] = "all"
+    score: str = "meansim"
+
+
+class EvaluateRecipe(Stage):
+    """What counts in a retrieval evaluation."""
+
+    own_document: Literal["exclude", "keep"] = "exclude"
+    split: Literal["train", "valid", "test"] = "test"
+    measures: tuple[str, ...] = ("R@5", "R@20", "Hit@1", "Hit@5", "nDCG@20", "RR")
+    resamples: int = Field(default=1000, ge=0)
+    seed: int = 7
+
+
+class IndexRecipe(Stage):
+    """What is put into an index."""
+
+    sentences: int = Field(default=4, ge=1, le=50)
+    spans_per_document: int = Field(default=0, ge=0)
+    dtype: Literal["float16", "float32"] = "float16"
+
+
+class Recipe(Stage):
+    """All stages of one run."""
+
+    preset: Preset = "sound"
+    mine: MineRecipe = MineRecipe()
+    style: StyleRecipe = StyleRecipe()
+    evaluate: EvaluateRecipe = EvaluateRecipe()
+    index: IndexRecipe = IndexRecipe()
+
+
+# Only what differs from the defaults above, which are `sound`.
+PRESETS: dict[str, dict[str, dict[str, Any]]] = {
+    "sound": {},
+    "paper": {
+        "mine": {
+            "label": "set",
+            "detector": False,
+            "near_duplicates": "keep",
+            "split": "triplet",
+            "fractions": (0.98, 0.01, 0.01),
+            "per_document": 100,
+            "short_documents": "keep",
+            "spans_per_document": 100,
+            "repeats": True,
+        },
+        "style": {"score": "maxsim", "keep": "words"},
+        "evaluate": {"own_document": "keep", "measures": ("R@20", "R@100", "nDCG@20", "nDCG@100", "Hit@1", "RR")},
+    },
+}
+
+
+def recipe(preset: str = "sound", changes: Mapping[str, Mapping[str, Any]] | None = None) -> Recipe:
+    """A preset with changes on top; each change is checked."""
+    if preset not in PRESETS:
+        raise SpecError(unknown("preset", preset, PRESETS))
+    merged: dict[str, Any] = {"preset": preset}
+    for layer in (PRESETS[preset], changes or {}):
+        for stage, settings in layer.items():
+            merged[stage] = {**merged.get(stage, {}), **settings} if isinstance(settings, Mapping) else settings
+    try:
+        return Recipe.model_validate(merged)
+    except ValidationError as error:
+        raise SpecError(explain(error)) from error
+
+
+def read_recipe(path: Path) -> Recipe:
+    """A recipe from a TOML file, which may name its `preset` at the top."""
+    try:
+        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"there is no recipe file '{path}'") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: not TOML: {error}") from error
+    try:
+        return recipe(str(raw.pop("preset", "sound")), raw)
+    except SpecError as error:
+        raise SpecError(f"{path}: {error}") from error
+
+
+def explain(error: ValidationError) -> str:
+    """The first thing wrong with a recipe, in one line."""
+    first = error.errors()[0]
+    where = [str(part) for part in first["loc"]]
+    table, key = f"[{where[0]}] " if len(where) > 1 else "", where[-1]
+    if first["type"] == "extra_forbidden":
+        stage = Recipe.model_fields[where[0]].annotation if len(where) > 1 else Recipe
+        return f"{table}has no key '{key}'{hint(key, getattr(stage, 'model_fields', {}))}"
+    return f"{table}{key}: {first['msg'].lower()}, but got {first['input']!r}"
+
+
+def to_toml(value: Recipe) -> str:
+    """The recipe as TOML that `read_recipe` reads back to the same value."""
+    lines = [f'preset = "{value.preset}"']
+    for name, stage in value:
+        if isinstance(stage, Stage):
+            lines += ["", f"[{name}]", *(f"{key} = {literal(item)}" for key, item in stage)]
+    return "\n".join(lines) + "\n"
+
+
+def literal(value: Any) -> str:
+    """A TOML literal of a setting: text, number, truth value or a flat list of these."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(literal, value))}]"
+    return f'"{value}"' if isinstance(value, str) else str(value)

@@ -1,0 +1,1 @@
+"""Texts to patches to scores, in numpy: the definition of the method."""

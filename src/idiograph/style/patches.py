@@ -1,0 +1,156 @@
+"""How the tokens of a text are grouped into patches, and what many texts' patches look like in memory.
+
+A policy numbers the patch that each token belongs to, from 0 in reading order; −1 means none. That is all there is to
+granularity: `whole` is mean pooling, `ngram:1` is token-level late interaction, the rest lies between.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from idiograph.spec import parse
+from idiograph.style.tokens import Bools, Floats, Ints, Tokens
+
+Policy = Callable[[Tokens, Floats], Ints]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Patches:
+    """The patches of many texts, one after the other: no padding, no mask, and no text without a patch."""
+
+    vectors: Floats  # (P, d), rows of unit length
+    lengths: Ints  # (n,) patches of each text, all ≥ 1
+    chars: Ints  # (P, 2) where each patch starts and ends in its text
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    @property
+    def starts(self) -> Ints:
+        """The row at which each text begins."""
+        return np.concatenate([np.zeros(1, np.int64), np.cumsum(self.lengths)[:-1]])
+
+    def take(self, which: Sequence[int] | Ints) -> "Patches":
+        """The patches of some of the texts, in the order asked for."""
+        which = np.asarray(which, dtype=np.int64)
+        rows = ragged_rows(self.starts[which], self.lengths[which])
+        return Patches(self.vectors[rows], self.lengths[which], self.chars[rows])
+
+
+def ragged_rows(starts: Ints, lengths: Ints) -> Ints:
+    """start, start + 1, … for each length, end to end.
+
+    >>> ragged_rows(np.array([5, 0]), np.array([2, 3])).tolist()
+    [5, 6, 0, 1, 2]
+    """
+    before = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)[:-1]])
+    return np.repeat(starts - before, lengths) + np.arange(int(lengths.sum()))
+
+
+def join(parts: Sequence[Patches]) -> Patches:
+    """Several collections as one."""
+    return Patches(
+        np.concatenate([p.vectors for p in parts]),
+        np.concatenate([p.lengths for p in parts]),
+        np.concatenate([p.chars for p in parts]),
+    )
+
+
+def pool(vectors: Floats, number: Ints) -> Floats:
+    """The mean of each patch's token vectors, scaled to unit length."""
+    count = int(number.max()) + 1
+    sums = np.zeros((count, vectors.shape[1]), np.float64)
+    np.add.at(sums, number[number >= 0], vectors[number >= 0])
+    return unit(sums)  # the length of a mean does not outlive the scaling: a sum will do
+
+
+def unit(rows: np.ndarray) -> Floats:
+    size = np.linalg.norm(rows, axis=-1, keepdims=True)
+    return (rows / np.maximum(size, 1e-12)).astype(np.float32)
+
+
+def extent(tokens: Tokens, number: Ints) -> Ints:
+    """Where each patch starts and ends in the text: from its first token to its last."""
+    count = int(number.max()) + 1
+    spans = np.stack([np.full(count, np.iinfo(np.int64).max), np.full(count, -1)], axis=1)
+    inside = number >= 0
+    np.minimum.at(spans[:, 0], number[inside], tokens.chars[inside, 0])
+    np.maximum.at(spans[:, 1], number[inside], tokens.chars[inside, 1])
+    return spans
+
+
+def whole(tokens: Tokens, vectors: Floats) -> Ints:  # noqa: ARG001
+    """One patch: mean pooling."""
+    return np.where(tokens.keep, 0, -1)
+
+
+def ngram(tokens: Tokens, vectors: Floats, size: int) -> Ints:  # noqa: ARG001
+    """Windows of `size` kept tokens; the last one may be shorter."""
+    return windows(tokens.keep, size)
+
+
+def windows(keep: Bools, size: int) -> Ints:
+    return np.where(keep, (np.cumsum(keep) - 1) // size, -1)
+
+
+def word(tokens: Tokens, vectors: Floats) -> Ints:  # noqa: ARG001
+    """One patch a word; a punctuation mark is a word of its own."""
+    kept = tokens.words[tokens.keep]
+    _, order = np.unique(kept, return_inverse=True)  # words are numbered in reading order
+    number = np.full(len(tokens), -1, np.int64)
+    number[tokens.keep] = order
+    return number
+
+
+def auto_size(kept: int) -> int:
+    """The patch size for a text of `kept` tokens."""
+    return max(1, round(0.18 * math.sqrt(kept)))  # a fit over 70 to 512 tokens in the paper, not a law
+
+
+def auto(tokens: Tokens, vectors: Floats) -> Ints:  # noqa: ARG001
+    """Windows that grow with the square root of the text."""
+    return windows(tokens.keep, auto_size(int(tokens.keep.sum())))
+
+
+def cluster(tokens: Tokens, vectors: Floats, size: int) -> Ints:
+    """Ward clusters of similar tokens, S // size of them, wherever in the text they stand.
+
+    The hierarchical token pooling of the retrieval literature, here as a comparison: its patches are not contiguous.
+    """
+    number = np.full(len(tokens), -1, np.int64)
+    number[tokens.keep] = ward(unit(vectors[tokens.keep]), max(int(tokens.keep.sum()) // size, 1))
+    return number
+
+
+def ward(rows: Floats, count: int) -> Ints:
+    """Cluster numbers of unit rows, from 0 in order of first appearance."""
+    from scipy.cluster.hierarchy import fcluster, linkage
+    from scipy.spatial.distance import squareform
+
+    if count >= len(rows):
+        return np.arange(len(rows))
+    distance = np.clip(1 - rows @ rows.T, 0, 2)
+    labels = fcluster(linkage(squareform(distance, checks=False), method="ward"), t=count, criterion="maxclust")
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[inverse]
+
+
+POLICIES: dict[str, Callable[..., Ints]] = {
+    "auto": auto,
+    "cluster:N": cluster,
+    "ngram:N": ngram,
+    "whole": whole,
+    "word": word,
+}
+CONTIGUOUS = ("auto", "ngram", "whole", "word")
+
+
+def policy(text: str) -> Policy:
+    """The policy that a string such as `ngram:2` names."""
+    spec = parse(text, "patch policy", POLICIES)
+    if spec.number is None:
+        return POLICIES[spec.name]
+    return partial(POLICIES[f"{spec.name}:N"], size=spec.number)

@@ -1,0 +1,73 @@
+"""The values that flow through the system: authors, documents, spans and triplets. Frozen; no behaviour but naming."""
+
+from dataclasses import dataclass
+from unicodedata import combining, normalize
+
+AuthorSet = frozenset[str]
+
+
+def fold(name: str) -> str:
+    """A name without case, accents and extra spaces, so that two spellings of one name agree.
+
+    >>> fold("  Éloïse  DU PONT ")
+    'eloise du pont'
+    """
+    bare = "".join(c for c in normalize("NFKD", name) if not combining(c))
+    return " ".join(bare.casefold().split())
+
+
+@dataclass(frozen=True, slots=True)
+class Author:
+    """A person as the metadata name them. `id` is None where nobody has identified them."""
+
+    name: str
+    id: str | None = None
+    affiliations: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """What stands for this person in an author-set: the id, or else the folded name."""
+        return self.id or fold(self.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One text with what is known about it."""
+
+    id: str
+    text: str
+    authors: tuple[Author, ...] = ()
+    domains: tuple[str, ...] = ()
+    lang: str = ""
+    title: str = ""
+    year: int | None = None
+    url: str = ""
+    licence: str = ""
+    source: str = ""
+    container: str = ""  # the book or volume that it appeared in, where two chapters share more than their writer
+
+    @property
+    def author_set(self) -> AuthorSet:
+        return frozenset(author.key for author in self.authors)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A passage of a document: `text` is `document.text[start:end]`."""
+
+    doc_id: str
+    start: int
+    end: int
+    text: str
+    authors: AuthorSet
+    domains: frozenset[str] = frozenset()
+    year: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Triplet:
+    """An anchor, a positive by the same author-set, and a negative by nobody of them."""
+
+    anchor: Span
+    positive: Span
+    negative: Span

@@ -1,0 +1,32 @@
+"""The public names, sorted, and each of them real."""
+
+import idiograph
+
+
+def test_public_names_are_sorted_and_resolve():
+    assert idiograph.__all__ == sorted(idiograph.__all__)
+    assert all(getattr(idiograph, name) is not None for name in idiograph.__all__)
+
+
+def test_public_names_are_these():
+    assert set(idiograph.__all__) == {
+        *("Author", "Corpus", "Document", "IdiographError", "Index", "Style"),
+        *("attribute", "explain", "load", "verify"),
+    }
+
+
+def test_a_public_name_is_not_hidden_by_a_module_of_the_same_name():
+    import idiograph.answer.explain
+    import idiograph.loading  # noqa: F401
+
+    assert callable(idiograph.load)
+    assert callable(idiograph.explain)
+
+
+def test_an_unknown_name_is_an_attribute_error():
+    try:
+        idiograph.nothing  # noqa: B018
+    except AttributeError as error:
+        assert "has no attribute 'nothing'" in str(error)
+    else:
+        raise AssertionError("an unknown name was found")

@@ -1,0 +1,53 @@
+"""Settings are checked, named and read back as they were written."""
+
+import pytest
+
+from idiograph.errors import InputError, SpecError
+from idiograph.recipe import PRESETS, read_recipe, recipe, to_toml
+
+
+@pytest.mark.parametrize("preset", sorted(PRESETS))
+def test_a_recipe_reads_back_as_it_was_written(tmp_path, preset):
+    (tmp_path / "recipe.toml").write_text(to_toml(recipe(preset)))
+    assert read_recipe(tmp_path / "recipe.toml") == recipe(preset)
+
+
+def test_the_presets_differ_where_the_protocols_do():
+    sound, paper = recipe("sound"), recipe("paper")
+    assert (sound.mine.split, paper.mine.split) == ("author", "triplet")
+    assert (sound.evaluate.own_document, paper.evaluate.own_document) == ("exclude", "keep")
+    assert (sound.style.score, paper.style.score) == ("meansim", "maxsim")
+
+
+def test_an_unknown_key_is_refused_with_a_suggestion(tmp_path):
+    (tmp_path / "r.toml").write_text("[mine]\nsentnces = 4\n")
+    with pytest.raises(SpecError, match=r"r\.toml: \[mine\] has no key 'sentnces' \(did you mean 'sentences'\?\)"):
+        read_recipe(tmp_path / "r.toml")
+
+
+def test_an_unknown_table_is_refused_with_a_suggestion():
+    with pytest.raises(SpecError, match="has no key 'mien'.*did you mean 'mine'"):
+        recipe("sound", {"mien": {"sentences": 4}})
+
+
+def test_a_wrong_value_is_named_with_its_table():
+    with pytest.raises(SpecError, match=r"\[mine\] seed: .*but got 'x'"):
+        recipe("sound", {"mine": {"seed": "x"}})
+
+
+def test_an_unknown_preset_is_refused():
+    with pytest.raises(SpecError, match="unknown preset 'papr'.*did you mean 'paper'"):
+        recipe("papr")
+
+
+def test_a_missing_or_broken_file_is_named(tmp_path):
+    with pytest.raises(InputError, match="no recipe file"):
+        read_recipe(tmp_path / "none.toml")
+    (tmp_path / "bad.toml").write_text("[mine")
+    with pytest.raises(InputError, match="not TOML"):
+        read_recipe(tmp_path / "bad.toml")
+
+
+def test_a_recipe_cannot_be_changed_in_place():
+    with pytest.raises(ValueError, match="frozen"):
+        recipe().mine.seed = 8

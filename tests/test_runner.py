@@ -1,0 +1,361 @@
+"""Results do not depend on the runner, dying workers cost one item, and nothing is left running."""
+
+import functools
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from itertools import chain, count, islice
+from pathlib import Path
+
+import pytest
+
+from idiograph.errors import InputError, ServiceError, SpecError
+from idiograph.runner import RUNNERS, WINDOW, Failure, run, shard
+
+LOCAL = [runner for runner in RUNNERS if runner != "ray"]
+PATIENCE = 30.0  # seconds until a test that waits for another process gives up
+
+
+def square(number: int) -> int:
+    return number * number
+
+
+def double(text: str) -> str:
+    return text + text
+
+
+def refuse_three(number: int) -> int:
+    if number == 3:
+        raise ValueError("three is refused")
+    return number
+
+
+class Awkward(Exception):
+    """Pickles, but does not unpickle: its constructor wants two arguments."""
+
+    def __init__(self, one: str, two: str) -> None:
+        super().__init__(f"{one} and {two}")
+
+
+def fail_awkwardly(_: int) -> None:
+    raise Awkward("salt", "pepper")
+
+
+def return_a_lambda(_: int) -> object:
+    return lambda: None
+
+
+def die_on_three(number: int, how: signal.Signals = signal.SIGKILL) -> int:
+    if number == 3:
+        os.kill(os.getpid(), how)
+    return number
+
+
+def die_the_first_time(marker: Path) -> str:
+    if not marker.exists():
+        marker.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return marker.name
+
+
+def press_ctrl_c(number: int) -> int:
+    os.kill(os.getpid(), signal.SIGINT)
+    return number
+
+
+def die_leaving_a_child(_: int) -> None:
+    if os.fork() == 0:
+        time.sleep(8)
+        os._exit(0)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def pause_on_two(number: int, fifo: Path) -> int:
+    if number == 2:
+        with fifo.open("w") as held:
+            held.write("r")
+            held.flush()
+            signal.pause()
+    return number
+
+
+def nap(number: int, folder: Path) -> int:
+    """Note which Ray node this runs on, long enough that a node can be killed meanwhile."""
+    import ray
+
+    (folder / f"{number}-{ray.get_runtime_context().get_node_id()}").touch()
+    time.sleep(0.3)
+    return number * number
+
+
+@pytest.mark.parametrize("runner", LOCAL)
+@pytest.mark.parametrize("workers", [1, 3])
+def test_results_are_those_of_map_in_order(runner: str, workers: int):
+    assert list(run(square, range(50), runner, workers)) == [n * n for n in range(50)]
+
+
+@pytest.mark.parametrize("runner", LOCAL)
+def test_no_items_give_no_results(runner: str):
+    assert list(run(square, [], runner)) == []
+
+
+@pytest.mark.parametrize("runner", LOCAL)
+def test_endless_items_are_taken_a_few_at_a_time(runner: str):
+    taken = []
+    items = (taken.append(n) or n for n in count())
+    assert list(islice(run(square, items, runner, 2), 3)) == [0, 1, 4]
+    assert len(taken) <= 3 + WINDOW * 2
+
+
+def test_nothing_is_taken_before_the_first_result_is_asked_for():
+    taken = []
+    run(square, (taken.append(n) or n for n in range(3)), "processes", 1)
+    assert taken == []
+
+
+def test_items_and_results_larger_than_a_pipe_pass_through():
+    text = "x" * 3_000_000
+    assert list(run(double, [text, "a", text], "processes", 2)) == [text + text, "aa", text + text]
+
+
+@pytest.mark.parametrize("runner", LOCAL)
+def test_an_exception_is_raised_at_its_items_place(runner: str):
+    results = run(refuse_three, range(6), runner, 2)
+    assert list(islice(results, 3)) == [0, 1, 2]
+    with pytest.raises(ValueError) as caught:
+        next(results)
+    assert str(caught.value) == "three is refused"
+
+
+def test_an_exception_from_a_worker_carries_the_workers_traceback():
+    with pytest.raises(ValueError) as caught:
+        list(run(refuse_three, [3], "processes", 1))
+    assert "in refuse_three" in caught.value.__notes__[0]
+
+
+def test_an_exception_that_cannot_travel_arrives_as_words():
+    with pytest.raises(RuntimeError) as caught:
+        list(run(fail_awkwardly, [1], "processes", 1))
+    assert str(caught.value) == "Awkward: salt and pepper"
+
+
+def test_a_result_that_cannot_travel_is_an_error_and_not_a_death():
+    with pytest.raises(Exception, match="pickle"):
+        list(run(return_a_lambda, [1], "processes", 1))
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSEGV])
+def test_a_worker_that_dies_costs_its_item_alone(how: signal.Signals):
+    results = list(run(functools.partial(die_on_three, how=how), range(20), "processes", 2))
+    assert results == [Failure(n) if n == 3 else n for n in range(20)]
+    assert results[3].reason == "its worker died"
+    assert results[3].detail == f"killed by {how.name}"
+
+
+def test_a_worker_that_dies_once_costs_nothing(tmp_path: Path):
+    markers = [tmp_path / name for name in "abcd"]
+    assert list(run(die_the_first_time, markers, "processes", 2)) == ["a", "b", "c", "d"]
+
+
+def test_ctrl_c_is_for_the_parent_to_handle_and_not_for_workers():
+    assert list(run(press_ctrl_c, [1, 2], "processes", 1)) == [1, 2]
+
+
+def test_a_death_is_noticed_though_a_grandchild_holds_the_pipe():
+    before = time.monotonic()
+    assert list(run(die_leaving_a_child, [1], "processes", 1)) == [Failure(1)]
+    assert time.monotonic() - before < 7
+
+
+def test_an_unknown_runner_is_refused_with_a_suggestion():
+    with pytest.raises(SpecError) as caught:
+        run(square, [1], "procesess")
+    known = "inline, processes, ray"
+    assert str(caught.value) == f"unknown runner 'procesess'; choose from {known} (did you mean 'processes'?)"
+
+
+def test_a_team_of_nobody_is_refused():
+    with pytest.raises(SpecError, match="the number of workers must be 1 or more, but got 0"):
+        run(square, [1], "processes", 0)
+
+
+def test_every_item_is_in_exactly_one_shard():
+    names = [f"document-{n}" for n in range(1000)]
+    parts = [list(shard(names, f"{i}/7", key=str)) for i in range(1, 8)]
+    assert sorted(chain(*parts)) == sorted(names)
+    assert all(90 < len(part) < 200 for part in parts)
+
+
+def test_a_shard_depends_on_the_key_alone():
+    forwards = set(shard(range(100), "2/3", key=str))
+    assert set(shard(reversed(range(50, 100)), "2/3", key=str)) == {n for n in forwards if n >= 50}
+
+
+def test_shards_never_change():
+    assert list(shard(range(20), "1/3", key=str)) == [15, 17]
+
+
+def test_a_file_name_that_is_not_text_has_a_shard_too():
+    assert list(shard(["\udcff.pdf"], "1/1", key=str)) == ["\udcff.pdf"]
+
+
+@pytest.mark.parametrize("part", ["0/4", "5/4", "1", "1/0", "a/b", "1/2/3", "-1/2", " 1/2", "1.0/2", "²/3", ""])
+def test_a_shard_that_does_not_exist_is_refused(part: str):
+    with pytest.raises(SpecError, match="write i/n with i from 1 to n, such as '1/4'"):
+        shard([], part, key=str)
+
+
+HOLD = """
+import signal, sys
+from idiograph.runner import run
+
+def hold(path):
+    sys.held = open(path, "w")
+    sys.held.write("r")
+    sys.held.flush()
+    signal.pause()
+
+if __name__ == "__main__":
+    results = run(hold, [sys.argv[1]] * 2, "processes", 2)
+    next(results)
+"""
+
+
+class Fifo:
+    """A named pipe that workers hold open: it ends when, and only when, all of them are gone."""
+
+    def __init__(self, path: Path) -> None:
+        os.mkfifo(path)
+        self.path = path
+        self.file = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+
+    def read(self) -> bytes:
+        assert select.select([self.file], [], [], PATIENCE)[0], "waited too long for a worker"
+        return os.read(self.file, 1)
+
+    def await_end(self) -> None:
+        while self.read():
+            pass
+
+
+@pytest.fixture
+def fifo(tmp_path: Path) -> Iterator[Fifo]:
+    made = Fifo(tmp_path / "fifo")
+    yield made
+    os.close(made.file)
+
+
+def start(script: str, folder: Path, *arguments: str) -> subprocess.Popen[str]:
+    path = folder / "script.py"
+    path.write_text(script)
+    return subprocess.Popen(
+        [sys.executable, path, *arguments], stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+
+
+def test_an_interrupted_run_leaves_no_orphans_and_one_traceback(fifo: Fifo, tmp_path: Path):
+    process = start(HOLD, tmp_path, str(fifo.path))
+    assert fifo.read() + fifo.read() == b"rr"
+    os.killpg(process.pid, signal.SIGINT)  # what a terminal does on Ctrl-C
+    words = process.communicate(timeout=PATIENCE)[1]
+    fifo.await_end()
+    assert words.count("Traceback") == 1
+    assert words.rstrip().endswith("KeyboardInterrupt")
+
+
+@pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGKILL])
+def test_a_run_that_is_killed_leaves_no_orphans(how: signal.Signals, fifo: Fifo, tmp_path: Path):
+    process = start(HOLD, tmp_path, str(fifo.path))
+    assert fifo.read() == b"r"
+    process.send_signal(how)
+    process.communicate(timeout=PATIENCE)
+    fifo.await_end()
+
+
+def test_results_that_nobody_reads_to_the_end_leave_no_orphans(fifo: Fifo, tmp_path: Path):
+    process = start(HOLD.replace("signal.pause()", "pass"), tmp_path, str(fifo.path))
+    process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0
+    fifo.await_end()
+
+
+def test_an_iterator_that_is_closed_ends_its_workers(fifo: Fifo):
+    results = run(functools.partial(pause_on_two, fifo=fifo.path), [1, 2], "processes", 2)
+    assert next(results) == 1
+    assert fifo.read() == b"r"
+    del results
+    fifo.await_end()
+
+
+def test_workers_that_cannot_start_are_an_error_and_not_a_list_of_failures(tmp_path: Path):
+    script = "from idiograph.runner import run\nprint(list(run(abs, [1, 2], 'processes', 1)))"
+    process = start(script, tmp_path)
+    words = process.communicate(timeout=PATIENCE)[1]
+    assert process.returncode == 1
+    assert f"{InputError.__name__}: a worker process ended before its first item" in words
+    assert "under: if __name__ == '__main__'" in words
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[object]:
+    """The head of a Ray cluster on this machine; nodes that tests add are further processes."""
+    pytest.importorskip("ray", reason="Ray is not installed: pip install 'idiograph[ray]'")
+    from ray.cluster_utils import Cluster
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(Path(__file__).parent))  # the same code is on every node
+        made = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+        yield made
+        made.shutdown()
+
+
+@pytest.mark.slow
+def test_ray_gives_the_results_of_inline(cluster):
+    node = cluster.add_node(num_cpus=1)
+    results = list(run(square, range(300), "ray", address=cluster.address))
+    cluster.remove_node(node)
+    assert results == list(run(square, range(300)))
+
+
+@pytest.mark.slow
+def test_a_ray_node_killed_in_mid_run_does_not_change_the_results(cluster, tmp_path: Path):
+    node = cluster.add_node(num_cpus=2)
+    results = run(functools.partial(nap, folder=tmp_path), range(60), "ray", address=cluster.address)
+    first = list(islice(results, 10))
+    used = {path.name.partition("-")[2] for path in tmp_path.iterdir()}
+    cluster.remove_node(node, allow_graceful=False)
+    assert first + list(results) == [n * n for n in range(60)]
+    assert len(used) == 2
+
+
+@pytest.mark.slow
+def test_an_item_that_kills_ray_workers_is_the_same_failure_as_elsewhere(cluster):
+    results = list(run(die_on_three, range(6), "ray", address=cluster.address))
+    assert results == list(run(die_on_three, range(6), "processes", 2))
+    assert results[3].reason == "its worker died"
+
+
+@pytest.mark.slow
+def test_an_exception_on_ray_is_the_functions_own(cluster):
+    with pytest.raises(ValueError, match=r"^three is refused$") as caught:
+        list(run(refuse_three, range(6), "ray", address=cluster.address))
+    assert type(caught.value) is ValueError
+
+
+@pytest.mark.slow
+def test_ray_takes_a_few_items_at_a_time(cluster):
+    taken = []
+    items = (taken.append(n) or n for n in count())
+    assert list(islice(run(square, items, "ray", 2, cluster.address), 3)) == [0, 1, 4]
+    assert len(taken) <= 3 + WINDOW * 2
+
+
+@pytest.mark.slow
+def test_a_ray_cluster_that_is_not_there_is_named():
+    pytest.importorskip("ray", reason="Ray is not installed: pip install 'idiograph[ray]'")
+    with pytest.raises(ServiceError, match=r"no Ray cluster answers at '127.0.0.1:9'; start one: ray start --head"):
+        list(run(square, [1], "ray", address="127.0.0.1:9"))
