@@ -26,7 +26,9 @@ HAL_DOMAINS = frozenset("shs info sdv spi phys math chim sde sdu scco stat qfin 
 COLUMNS = ["id", "authors", "domains", "year", "container", "lang"]
 NONE = -1
 TEXTS = pa.list_(pa.string())
-SHOWN = pa.schema([("id", pa.string()), ("year", pa.int32()), *((n, TEXTS) for n in ("domain", "affiliations", "authorids"))])
+SHOWN = pa.schema(
+    [("id", pa.string()), ("year", pa.int32()), *((n, TEXTS) for n in ("domain", "affiliations", "authorids"))]
+)
 
 SEVERAL = "document: authors are in several splits"
 REPEATED = "document: repeats another"

@@ -8,14 +8,16 @@ from collections import Counter
 from dataclasses import dataclass, fields
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from idiograph.corpus.catalog import NONE, Catalog
 from idiograph.corpus.chance import below
 from idiograph.corpus.lexical import Lexicon, Terms
 from idiograph.corpus.spans import SpanPool
+from idiograph.corpus.split import SPLITS
 from idiograph.recipe import MineRecipe
 
 Longs = NDArray[np.int64]
@@ -23,7 +25,7 @@ Bools = NDArray[np.bool_]
 
 TRIES = 40  # draws before a field is given up on; one of no more than so many documents is gone through whole
 ROUNDS = 8  # draws again where a triplet was there already
-MATE, SLOT, OTHER, PLACE = range(4)  # what is drawn
+ANCHOR, POSITIVE, NEGATIVE, MATE, OTHER, START = range(6)  # what is drawn
 
 NO_LABEL = "document: an author is not identified"
 NO_MATE = "document: no other document by this author-set"
@@ -96,13 +98,13 @@ class Tables:
 def lay_out(catalog: Catalog, pool: SpanPool, recipe: MineRecipe) -> Tables:
     """The tables for one kind of span. Only documents that have spans are drawn from."""
     usable = (catalog.split != NONE) & (pool.counts > 0)
-    split, nothing = catalog.split.astype(np.int64), np.full(len(catalog), NONE)
+    split = catalog.split.astype(np.int64)
     zero = np.zeros(len(catalog), dtype=np.int64)
     everyone = zero if recipe.negatives == "any" else None
 
-    def grouped(number: NDArray[np.int32] | Longs, within: Longs = zero) -> Groups:
-        number = np.where(usable & (number != NONE), number.astype(np.int64) * 4 + split, nothing)
-        return Groups.by(number, within, catalog.keys)
+    def grouped(number: NDArray[Any], within: Longs = zero) -> Groups:
+        whole = np.where(usable & (number != NONE), number.astype(np.int64) * len(SPLITS) + split, NONE)
+        return Groups.by(whole, within, catalog.keys)
 
     every = np.arange(len(catalog))
     book = np.where(catalog.container == NONE, NONE - 1 - rank(catalog.keys), catalog.container)
@@ -204,8 +206,8 @@ class Drawing:
         doc = np.repeat(docs, self.recipe.per_document)
         number = np.tile(np.arange(self.recipe.per_document), len(docs))
         rows = self._draw(doc, number, 0)
-        for again in range(1, ROUNDS if not self.recipe.repeats else 1):
-            repeated = np.flatnonzero(~first_of_each(rows))
+        for again in range(1, 1 if self.recipe.repeats else ROUNDS):
+            repeated = np.flatnonzero(~first_of_each(rows) & (rows != NONE).all(axis=1))
             if not len(repeated):
                 break
             rows[repeated] = self._draw(doc[repeated], number[repeated], again)
@@ -234,15 +236,15 @@ class Drawing:
 
     def _draw(self, doc: Longs, number: Longs, again: int) -> Longs:
         """One triplet for each document and number: (document, anchor, positive, negative), NONE for what was not found."""
-        anchor = self._slot(doc, doc, number, again, 0)
+        anchor = self._slot(doc, doc, ANCHOR, number, again)
         positive = self._positive(doc, anchor, number, again)
         negative = self._negative(doc, anchor, number, again)
         return np.stack([doc, anchor, positive, negative], axis=1)
 
-    def _slot(self, owner: Longs, doc: Longs, number: Longs, again: int, role: int) -> Longs:
-        """A span of `doc`, drawn for the triplet of `owner`."""
+    def _slot(self, owner: Longs, doc: Longs, *draw: ArrayLike) -> Longs:
+        """A span of `doc`, drawn for a triplet of `owner`."""
         count = self.t.first[doc + 1] - self.t.first[doc]
-        return self.t.first[doc] + below(self.t.keys[owner], count, SLOT, self.size, number, again, role)
+        return self.t.first[doc] + below(self.t.keys[owner], count, self.size, *draw)
 
     def _positive(self, doc: Longs, anchor: Longs, number: Longs, again: int) -> Longs:
         far = self.recipe.positives == "far"
@@ -250,7 +252,7 @@ class Drawing:
         trial = np.arange(width)[None]
         doc_, number_ = doc[:, None], number[:, None]  # (T, 1)
         mate = self._mate(doc_, number_, again, trial)  # (T, width)
-        span = self._slot(doc_, mate, number_, again, trial + 1)
+        span = self._slot(doc_, mate, POSITIVE, number_, again, trial)
         apart = np.abs(self.t.at[span] - self.t.at[anchor][:, None]) >= self.size
         fine = (mate != doc_) | (apart | self.recipe.repeats)
         if far and self.lexicon:
@@ -262,7 +264,7 @@ class Drawing:
         """Another document of the author-set, not of the same book; the document itself where a rule allows and must."""
         own, begin = self.t.own_first[doc], self.t.mates_first[doc]
         others = self.t.mates_size[doc] - self.t.own_size[doc]
-        at = begin + below(self.t.keys[doc], others, MATE, self.size, number, again, trial)
+        at = begin + below(self.t.keys[doc], others, self.size, MATE, number, again, trial)
         at = np.where(at >= own, at + self.t.own_size[doc], at)
         return np.where(others > 0, self.t.mates[np.minimum(at, len(self.t.mates) - 1)], doc)
 
@@ -274,7 +276,7 @@ class Drawing:
         empty = np.flatnonzero(~fine.any(axis=1))
         if len(empty):
             other[empty], fine[empty] = self._others(doc[empty], number[empty], again, wanted, "primary")
-        span = self._slot(doc[:, None], other, number[:, None], again, TRIES + np.arange(wanted)[None] + 1)
+        span = self._slot(doc[:, None], other, NEGATIVE, number[:, None], again, np.arange(wanted)[None])
         best = fine.argmax(axis=1)
         if near and self.lexicon:
             best = np.where(fine, self.lexicon.scores(anchor, span), -1.0).argmax(axis=1)
@@ -286,8 +288,8 @@ class Drawing:
         first, size = (getattr(self.t, f"{group}_{what}")[doc][:, None] for what in ("first", "size"))
         trial = np.arange(wanted - 1 + TRIES)[None]
         key = self.t.keys[doc][:, None]
-        start = below(key, size, PLACE, self.size, number[:, None], again)
-        drawn = below(key, size, OTHER, self.size, number[:, None], again, trial)
+        start = below(key, size, self.size, START, number[:, None], again)
+        drawn = below(key, size, self.size, OTHER, number[:, None], again, trial)
         at = np.where(size <= TRIES, (start + trial) % np.maximum(size, 1), drawn)
         other = members[np.minimum(first + at, len(members) - 1)]
         fine = self._strangers(doc, other) & (size > 0)
@@ -319,6 +321,7 @@ def pick(table: Longs, column: Longs) -> Longs:
 
 def first_of_each(rows: Longs) -> Bools:
     """Which rows were not there before?"""
-    first = np.zeros(len(rows), dtype=bool)
-    first[np.unique(rows, axis=0, return_index=True)[1]] = True
+    order = np.lexsort(rows.T)
+    first = np.ones(len(rows), dtype=bool)
+    first[order[1:]] = (rows[order[1:]] != rows[order[:-1]]).any(axis=1)
     return first

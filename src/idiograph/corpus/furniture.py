@@ -131,13 +131,13 @@ def is_caption(block: Block, design: Design) -> bool:
     if not found:
         return False
     rest = found["rest"]
-    other = not design.is_body(first.size) or first.words[0].font != design.font
+    other = not design.is_body(first.size) or first.words[0].font not in design.fonts
     return other or not rest or rest[0] in ".:|-–—" or rest[0].isupper()
 
 
 def is_formula(line: Line, design: Design) -> bool:
     """Whether a line is mathematics set apart: hardly a word in the text's own font, and not at the left edge."""
-    letters = sum(len(w.text) for w in line.words if w.font == design.font and sum(c.islower() for c in w.text) > 2)
+    letters = sum(len(w.text) for w in line.words if w.font in design.fonts and sum(c.islower() for c in w.text) > 2)
     if letters > 0.35 * sum(len(w.text) for w in line.words) or not design.is_body(max(w.size for w in line.words)):
         return False
     column = design.column(line)

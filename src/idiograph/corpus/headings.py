@@ -79,19 +79,19 @@ def is_heading(line: Line, above: Line | None, below: Line | None, design: Desig
         return False
     if line.text[-1] in "." and len(line.text.split()) > 8:
         return False
-    if line.size > 1.07 * design.size:
+    if design.is_larger(line.size):
         return True
     inked = [w for w in line.words if any(c.isalpha() for c in w.text)]
     short = is_narrow(line, design)
     apart = after or starts_apart(line, above, design)
-    bold = all(BOLD.search(w.font) for w in inked) and not BOLD.search(design.font)
+    bold = all(BOLD.search(w.font) for w in inked) and not any(map(BOLD.search, design.fonts))
     if bold or is_capitals(letters):
         return apart and (short or not ends_sentence(line.text))
-    other = all(w.font != design.font for w in inked)
+    other = all(w.font not in design.fonts for w in inked)
     opens = line.text[0].isupper() or bool(NUMBERED.match(line.text)) or after
     if not (other and apart and opens) or ends_sentence(line.text) or below is None:
         return False
-    return short if below.font == design.font else style(below) == style(line) and is_narrow(below, design)
+    return short if below.font in design.fonts else style(below) == style(line) and is_narrow(below, design)
 
 
 def is_narrow(line: Line, design: Design) -> bool:

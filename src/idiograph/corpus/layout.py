@@ -7,6 +7,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import TypeVar
 
 import numpy as np
@@ -14,6 +15,7 @@ import numpy as np
 from idiograph.corpus.glyphs import Page, Word
 
 T = TypeVar("T")
+PRINTED, GUESSED = 0.07, 0.3
 GUTTER = 1.2  # ems; a wider gap parts two columns or cells, a narrower one two words of a loosely set line
 
 
@@ -58,10 +60,14 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """How a document sets its running text: type size and font, distance of baselines, columns of each page."""
+    """How a document sets its running text: type size and fonts, distance of baselines, columns of each page.
+
+    `slack` is how far the size may stray: little in print, much in a text layer that a scanner's software guessed.
+    """
 
     size: float
-    font: str
+    slack: float
+    fonts: frozenset[str]
     pitch: float
     measure: float
     justified: bool
@@ -80,7 +86,10 @@ class Design:
         return tuple(column for column, count in counts.items() if count >= 0.25 * len(self.columns))
 
     def is_body(self, size: float) -> bool:
-        return 0.93 * self.size <= size <= 1.07 * self.size
+        return abs(size - self.size) <= self.slack * self.size
+
+    def is_larger(self, size: float) -> bool:
+        return size > (1 + self.slack) * self.size
 
 
 def overlap(one: Column | Line | Block, other: Column | Line | Block) -> float:
@@ -96,7 +105,7 @@ def find_lines(page: Page) -> list[Line]:
             groups[-1].append(word)
         else:
             groups.append([word])
-    return [make_line(page.number, words) for words in reunite(groups)]
+    return adopt_initials([make_line(page.number, words) for words in reunite(groups)])
 
 
 def follows(words: list[Word], word: Word) -> bool:
@@ -132,6 +141,28 @@ def reunite(groups: list[list[Word]]) -> list[list[Word]]:
 def touches(words: list[Word], other: list[Word]) -> bool:
     size = max(words[-1].size, other[0].size)
     return abs(level(words) - level(other)) < 0.25 * size and -size < other[0].left - words[-1].right < 0.8 * size
+
+
+def adopt_initials(lines: list[Line]) -> list[Line]:
+    """Lines that have their large first letter back, which stands beside them and hangs over two or three of them."""
+    out = list(lines)
+    for initial in lines:
+        if len(initial.text) == 1 and initial.text.isupper():
+            beside = [x for x in out if x.size < 0.6 * initial.size and is_beside(initial, x)]
+            first = min(beside, key=lambda x: x.base, default=None)
+            if first:
+                own = initial.text in "AIOY" and not first.words[0].text.isupper()
+                head, *rest = first.words
+                letter = replace(initial.words[0], base=first.base, size=first.size, font=first.font)
+                out[out.index(first)] = make_line(first.page, [letter, replace(head, glued=not own), *rest])
+                out.remove(initial)
+    return out
+
+
+def is_beside(initial: Line, line: Line) -> bool:
+    """Whether a line begins right of a large letter, at its height."""
+    near = -0.3 * line.size < line.left - initial.right < 1.2 * line.size
+    return near and initial.base - 1.1 * initial.size < line.base < initial.base + 0.3 * line.size
 
 
 def make_line(page: int, words: Sequence[Word]) -> Line:
@@ -177,30 +208,50 @@ def measure_design(pages: Sequence[Sequence[Line]]) -> Design:
     """The type, spacing and columns that most of the letters of a document have."""
     every = [line for lines in pages for line in lines]
     prose = [line for line in every if len(line.words) > 4] or every
-    size = weigh((round(line.size, 1), len(line.text)) for line in prose)
-    body = [line for line in prose if 0.93 * size <= line.size <= 1.07 * size]
-    font = weigh((line.font, len(line.text)) for line in body)
+    size, slack = typical_size(prose)
+    body = [line for line in prose if abs(line.size - size) <= slack * size]
     measure = 4 * weigh((round(line.width / 4), line.width) for line in body)
-    pitch = typical_pitch(pages, size)
-    columns = {lines[0].page: find_columns(lines, size, measure) for lines in pages if lines}
     full = [line for line in body if 0.9 * measure < line.width < 1.1 * measure]
-    edges = [abs(line.width - measure) < 0.35 * size + 2 for line in full]
-    return Design(size, font, pitch, measure, sum(edges) > 0.6 * len(edges), columns)
+    flush = [abs(line.width - measure) < 0.35 * size + 2 for line in full]
+    pitch = typical_pitch(pages, size, slack)
+    columns = {lines[0].page: find_columns(lines, size, slack, measure) for lines in pages if lines}
+    return Design(size, slack, typical_fonts(body), pitch, measure, sum(flush) > 0.6 * len(flush), columns)
 
 
-def typical_pitch(pages: Sequence[Sequence[Line]], size: float) -> float:
+def typical_size(lines: Sequence[Line]) -> tuple[float, float]:
+    """The size of most letters, and how far lines of the same text stray from it."""
+    size = weigh((round(line.size, 1), len(line.text)) for line in lines)
+    total = sum(len(line.text) for line in lines)
+    near = sum(len(line.text) for line in lines if abs(line.size - size) <= PRINTED * size)
+    if near > 0.4 * total:
+        return size, PRINTED
+    ordered = sorted((line.size, len(line.text)) for line in lines)
+    below = list(accumulate(weight for _, weight in ordered))
+    return ordered[bisect_left(below, total / 2)][0], GUESSED
+
+
+def typical_fonts(lines: Sequence[Line]) -> frozenset[str]:
+    """The fonts of the text; one typeface may have several names in a file."""
+    letters = Counter[str]()
+    for line in lines:
+        letters[line.font] += len(line.text)
+    return frozenset(font for font, count in letters.items() if count > 0.15 * letters.total())
+
+
+def typical_pitch(pages: Sequence[Sequence[Line]], size: float, slack: float) -> float:
     steps = Counter[int]()
     for lines in pages:
         for line, under in zip(lines, nearest_below(lines), strict=True):
             for other in under[:1]:
-                if abs(line.size - size) < 0.07 * size and abs(lines[other].size - size) < 0.07 * size:
+                if max(abs(line.size - size), abs(lines[other].size - size)) <= slack * size:
                     steps[round(4 * (lines[other].base - line.base))] += 1
     return steps.most_common(1)[0][0] / 4 if steps else 1.2 * size
 
 
-def find_columns(lines: Sequence[Line], size: float, measure: float) -> tuple[Column, ...]:
+def find_columns(lines: Sequence[Line], size: float, slack: float, measure: float) -> tuple[Column, ...]:
     """Where the full lines of a page begin and end."""
-    full = [x for x in lines if 0.93 * size <= x.size <= 1.07 * size and 0.9 * measure < x.width < 1.1 * measure]
+    body = [x for x in lines if abs(x.size - size) <= slack * size]
+    full = [x for x in body if 0.9 * measure < x.width < 1.1 * measure]
     groups: list[list[Line]] = []
     for line in sorted(full, key=lambda x: x.left):
         home = next((g for g in groups if overlap(g[0], line) > 0.6 * measure), None)

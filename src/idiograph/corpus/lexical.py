@@ -107,7 +107,8 @@ class Lexicon:
         norm = (K1 * (1 - B + B * lengths / self.mean)).astype(np.float32)
         weight = times * np.float32(K1 + 1) / (times + norm[pair])
         query = table.ravel()[(pair // candidates.shape[1]) * VOCABULARY + self.words[flat]]
-        return np.bincount(pair, weights=query * weight, minlength=candidates.size).reshape(candidates.shape)
+        summed = np.bincount(pair, weights=query * weight, minlength=candidates.size)
+        return summed.astype(np.float32).reshape(candidates.shape)
 
     def _gather(self, spans: Longs) -> tuple[Longs, Longs]:
         """For every word of the given spans, the place of its span among them and its own place in `words`."""

@@ -1,190 +1,57 @@
 """From a corpus to triplets. The positive is by the same author-set but from another document; the negative shares the
 field and no author. Everything is drawn by (seed, document id): order and number of workers do not matter."""
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import json
+import shutil
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from random import Random
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from idiograph.corpus.card import write_triplet_card
+from idiograph.corpus.catalog import FOREIGN, NONE, REPEATED, SEVERAL, Catalog, read_catalog
+from idiograph.corpus.chance import uniform
+from idiograph.corpus.choose import NO_DOMAIN, NO_LABEL, NO_MATE, NO_OTHER, Task, choose, lay_out
+from idiograph.corpus.dedup import near_duplicates
 from idiograph.corpus.documents import Corpus
-from idiograph.corpus.spans import SpanPool, check_language, draw_spans
-from idiograph.corpus.split import SPLITS, draw, split_of_all
-from idiograph.corpus.triplets import ROLES, columns, write_shards
-from idiograph.errors import InputError
+from idiograph.corpus.spans import Progress, SpanPool, collect_terms, draw_spans, kind
+from idiograph.corpus.split import SPLITS, Splits, placed
+from idiograph.corpus.triplets import write_triplets
+from idiograph.errors import InputError, ServiceError
 from idiograph.recipe import MineRecipe
-from idiograph.store import Manifest, draft, seal
-from idiograph.types import fold
+from idiograph.runner import Failure, run
+from idiograph.store import Manifest, clear, draft, locked, seal, write_json
 
-TRIES = 40  # random draws before a document is given up on; a field with so few others is rare
-BLOCK = 4096  # rows written at once
-HAL_DOMAINS = frozenset("shs info sdv spi phys math chim sde sdu scco stat qfin nlin".split())
+BLOCK = 4096  # documents drawn for at once
+PLACING = 99  # the draw that places a single triplet
+VERSION = 1  # of what lies in a work folder
 
-Labeller = Callable[[Sequence[Mapping[str, Any]], bool], frozenset[str]]
-Numbers = tuple[int, int, int]  # span numbers of anchor, positive, negative
-EMPTY: frozenset[str] = frozenset()
-
-
-def key_of(author: Mapping[str, Any], ids: bool) -> str | None:
-    """What stands for a person: the id in a corpus that has ids, else the folded name."""
-    return author["id"] if ids else fold(author["name"])
+Longs = NDArray[np.int64]
+Counts = dict[str, dict[str, int]]  # configuration → split → triplets
 
 
-def identified(authors: Sequence[Mapping[str, Any]], ids: bool) -> frozenset[str]:
-    """All authors, provided that each is identified: {A, unknown} is not {A}."""
-    keys = [key_of(author, ids) for author in authors]
-    return frozenset(filter(None, keys)) if all(keys) else EMPTY
+@dataclass(frozen=True)
+class Team:
+    """Who does the work. It has no influence on the result."""
 
+    runner: str = "inline"
+    workers: int | None = None
+    address: str | None = None
+    progress: Progress | None = None
 
-def known_set(authors: Sequence[Mapping[str, Any]], ids: bool) -> frozenset[str]:
-    """The identified authors; others are passed over, as the paper does."""
-    return frozenset(filter(None, (key_of(author, ids) for author in authors)))
+    @property
+    def arguments(self) -> dict[str, Any]:
+        return {"runner": self.runner, "workers": self.workers, "address": self.address}
 
-
-def first(authors: Sequence[Mapping[str, Any]], ids: bool) -> frozenset[str]:
-    return identified(authors[:1], ids)
-
-
-def last(authors: Sequence[Mapping[str, Any]], ids: bool) -> frozenset[str]:
-    return identified(authors[-1:], ids)
-
-
-def single(authors: Sequence[Mapping[str, Any]], ids: bool) -> frozenset[str]:
-    return identified(authors, ids) if len(authors) == 1 else EMPTY
-
-
-LABELS: dict[str, Labeller] = {
-    "first": first,
-    "identified": identified,
-    "last": last,
-    "set": known_set,
-    "single": single,
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """What mining needs to know of a document, without its text."""
-
-    id: str
-    label: frozenset[str]
-    people: frozenset[str]  # ids and folded names: nobody may be shared with a negative
-    field: frozenset[str]
-    primary: str
-    split: str | None
-    container: str
-
-
-def entries(corpus: Corpus, recipe: MineRecipe) -> list[Entry]:
-    rows = corpus.table.select("id", "authors", "domains", "container").iter_rows(named=True)
-    rows = list(rows)
-    ids = any(author["id"] for row in rows for author in row["authors"])
-    return [entry(row, recipe, ids) for row in rows]
-
-
-def entry(row: Mapping[str, Any], recipe: MineRecipe, ids: bool) -> Entry:
-    people = frozenset(fold(a["name"]) for a in row["authors"]) | frozenset(a["id"] for a in row["authors"] if a["id"])
-    label = LABELS[recipe.label](row["authors"], ids)
-    fields = [field_of(domain) for domain in row["domains"]]
-    by_author = recipe.split == "author"
-    everyone = label or people
-    split = split_of_all(everyone, recipe.fractions, recipe.seed) if by_author else "all"
-    return Entry(row["id"], label, people, frozenset(fields), (fields or [""])[0], split, row["container"])
-
-
-def field_of(domain: str) -> str:
-    """HAL's dotted codes count by their first part; other labels as they are."""
-    top = domain.partition(".")[0]
-    return top if top in HAL_DOMAINS else domain
-
-
-class Fields:
-    """Which documents share a field, within a split; only those that have spans."""
-
-    def __init__(self, docs: Sequence[Entry], pool: SpanPool) -> None:
-        self.docs = docs
-        self.exact: dict[tuple[str, frozenset[str]], list[int]] = defaultdict(list)
-        self.primary: dict[tuple[str, str], list[int]] = defaultdict(list)
-        for at, doc in enumerate(docs):
-            if doc.split and pool.of(at):
-                self.exact[doc.split, doc.field].append(at)
-                self.primary[doc.split, doc.primary].append(at)
-
-    def negative(self, doc: Entry, random: Random) -> int | None:
-        """A document of the same field by nobody of the same people; failing that, of the same primary field."""
-        assert doc.split is not None
-        for group in (self.exact[doc.split, doc.field], self.primary[doc.split, doc.primary]):
-            for _ in range(TRIES):
-                other = random.choice(group)
-                if not self.docs[other].people & doc.people:
-                    return other
-        return None
-
-
-def groups(docs: Sequence[Entry], pool: SpanPool) -> dict[tuple[str, frozenset[str]], list[int]]:
-    """The documents of each author-set within a split."""
-    found: dict[tuple[str, frozenset[str]], list[int]] = defaultdict(list)
-    for at, doc in enumerate(docs):
-        if doc.split and doc.label and pool.of(at):
-            found[doc.split, doc.label].append(at)
-    return found
-
-
-def base(
-    docs: Sequence[Entry], pool: SpanPool, recipe: MineRecipe, dropped: Counter[str]
-) -> Iterator[tuple[int, Numbers]]:
-    """(document, span numbers) of every triplet: positives from other documents of the same author-set alone."""
-    fields, same = Fields(docs, pool), groups(docs, pool)
-    for at, doc in enumerate(docs):
-        if not pool.of(at):
-            continue
-        if reason := unusable(doc):
-            dropped[f"document: {reason}"] += 1
-            continue
-        mates = [m for m in same[doc.split or "", doc.label] if m != at and apart(docs[m], doc)]
-        if not mates:
-            dropped["document: no other document by this author-set"] += 1
-            continue
-        yield from ((at, numbers) for numbers in drawn(at, doc, mates, fields, pool, recipe, dropped))
-
-
-def unusable(doc: Entry) -> str | None:
-    if doc.split is None:
-        return "authors are in several splits"
-    return None if doc.label else "an author is not identified"
-
-
-def apart(one: Entry, other: Entry) -> bool:
-    """Two chapters of one book share more than their writer."""
-    return not one.container or one.container != other.container
-
-
-def drawn(
-    at: int, doc: Entry, mates: list[int], fields: Fields, pool: SpanPool, recipe: MineRecipe, dropped: Counter[str]
-) -> list[Numbers]:
-    """Up to `per_document` different triplets with an anchor in this document."""
-    found: dict[Numbers, None] = {}
-    random = Random(f"{recipe.seed}/{recipe.sentences}/{doc.id}")
-    for _ in range(recipe.per_document):
-        negative = fields.negative(doc, random)
-        if negative is None:
-            dropped["document: no document by others in this field"] += 1
-            break
-        for _ in range(TRIES):
-            positive = random.choice(mates)
-            anchor, same, other = (random.choice(pool.of(d)) for d in (at, positive, negative))
-            numbers = (anchor, same, other)
-            if numbers not in found:
-                found[numbers] = None
-                break
-    return list(found)
-
-
-RULES = {"base": base}
+    def tell(self, done: int, total: int | None, what: str) -> None:
+        if self.progress:
+            self.progress(done, total, what)
 
 
 def mine(
@@ -193,68 +60,143 @@ def mine(
     out: Path,
     *,
     overwrite: bool = False,
-    progress: Callable[[int], None] | None = None,
-) -> Mapping[str, int]:
-    """Write triplets to `out/RULE-K/SPLIT-*.parquet`; returns rows per split."""
-    name = f"{recipe.rule}-{recipe.sentences}"
-    with draft(out, overwrite) as folder:
-        spool = folder / ".spans.arrow"
-        pool = draw_spans(iter(corpus), recipe, spool, progress)
-        check_language(pool, recipe)
-        docs, dropped = entries(corpus, recipe), Counter(pool.dropped)
-        placed = by_split(docs, RULES[recipe.rule](docs, pool, recipe, dropped), recipe)
-        counts = {split: write(corpus, docs, pool, placed[split], folder / name, split) for split in SPLITS}
-        if not sum(counts.values()):
-            raise InputError(no_triplets(dropped))
-        spool.unlink()
-        write_triplet_card(folder, {name: counts})
+    team: Team | None = None,
+    progress: Progress | None = None,
+) -> Counts:
+    """Write triplets to `out/RULE-K/SPLIT-*.parquet`; returns how many there are. A killed run goes on where it was.
+
+    With runner `ray` the nodes must see the corpus and the folder of `out` under the same paths.
+    """
+    team = team or Team(progress=progress)
+    with draft(out, overwrite) as folder, workshop(out, corpus, recipe) as work:
+        miner = Miner(corpus, recipe, work, team)
+        counts = {
+            f"{rule}-{size}": miner.write(rule, size, folder) for rule in recipe.rule for size in recipe.sentences
+        }
+        if not sum(sum(splits.values()) for splits in counts.values()):
+            raise InputError(no_triplets(miner.dropped, recipe))
+        counts = {name: splits for name, splits in counts.items() if sum(splits.values())}
+        write_triplet_card(folder, counts)
         inputs = {"corpus": corpus.manifest.fingerprint}
-        seal(folder, Manifest("triplets", recipe.model_dump(), inputs, {name: counts}, dict(dropped)))
+        seal(folder, Manifest("triplets", recipe.model_dump(), inputs, counts, dict(miner.dropped)))
     return counts
 
 
-def by_split(
-    docs: Sequence[Entry], triplets: Iterator[tuple[int, Numbers]], recipe: MineRecipe
-) -> dict[str, list[Numbers]]:
-    """Triplets by split: that of the document or, in the published protocol, of each triplet alone."""
-    placed: dict[str, list[Numbers]] = {split: [] for split in SPLITS}
-    for at, numbers in triplets:
-        split = docs[at].split or ""
-        if recipe.split == "triplet":
-            split = split_by(draw(recipe.seed, *numbers), recipe.fractions)
-        placed[split].append(numbers)
-    return placed
+@contextmanager
+def workshop(out: Path, corpus: Corpus, recipe: MineRecipe) -> Iterator[Path]:
+    """A hidden folder for what is worked out on the way; it outlives a kill, and is used again by the same run alone."""
+    folder = out.parent / f".{out.name}.work"
+    plan = json.dumps([VERSION, corpus.manifest.fingerprint, recipe.model_dump()])
+    with locked(folder):
+        if not (folder / "plan.json").is_file() or json.loads((folder / "plan.json").read_text()) != plan:
+            clear(folder)
+            write_json(folder / "plan.json", plan)
+        try:
+            yield folder
+        except InputError:
+            shutil.rmtree(folder)
+            raise
+        shutil.rmtree(folder)
 
 
-def split_by(at: float, fractions: Sequence[float]) -> str:
-    train, valid, _ = fractions
-    return "train" if at < train else "valid" if at < train + valid else "test"
+class Miner:
+    """A corpus made ready: who is in which split, and spans on disk."""
+
+    def __init__(self, corpus: Corpus, recipe: MineRecipe, work: Path, team: Team) -> None:
+        self.recipe, self.work, self.team = recipe, work, team
+        team.tell(0, None, "reading authors and fields")
+        self.catalog = without_copies(read_catalog(corpus, recipe), corpus, recipe, work)
+        check_language(self.catalog, recipe)
+        wanted = np.asarray(self.catalog.split != NONE)
+        drawn = draw_spans(corpus, wanted, recipe, work, **team.arguments, progress=team.progress)
+        self.dropped = Counter(self.catalog.dropped) + drawn
+
+    def write(self, rule: str, size: int, folder: Path) -> dict[str, int]:
+        """Draw and write the triplets of one configuration."""
+        name = f"{rule}-{size}"
+        pool = SpanPool.open(self.work, kind(rule, size))
+        rows = clozes(self.catalog, pool) if rule == "ict" else self._chosen(rule, size, pool)
+        where = self._splits(rows)
+        counts: dict[str, int] = {}
+        for at, split in enumerate(SPLITS):
+            self.team.tell(at, len(SPLITS), f"writing {name}")
+            counts[split] = write_triplets(rows[where == at, 1:], pool, self.catalog.shown, folder / name, split)
+        return counts
+
+    def _chosen(self, rule: str, size: int, pool: SpanPool) -> Longs:
+        """The triplets of a rule, ordered by the key of the anchor's document: shuffled, but always the same way."""
+        source = kind(rule, size)
+        tables = self.work / f"tables-{source}"
+        lay_out(self.catalog, pool, self.recipe).save(tables)
+        lexical = self.recipe.negatives == "lexical" or self.recipe.positives == "far"
+        task = Task(rule, size, tables, collect_terms(self.work, source) if lexical else None, self.recipe)
+        order = np.argsort(self.catalog.keys, kind="stable")
+        blocks = [order[at : at + BLOCK] for at in range(0, len(order), BLOCK)]
+        found: list[Longs] = []
+        for done, result in enumerate(run(partial(choose, task=task), blocks, **self.team.arguments), 1):
+            if isinstance(result, Failure):
+                raise ServiceError(
+                    f"{result.reason} while drawing {rule}-{size} ({result.detail}); run again with fewer workers"
+                )
+            self.dropped += result.dropped
+            found.append(result.rows)
+            self.team.tell(min(done * BLOCK, len(order)), len(order), f"drawing {rule}-{size}")
+        return np.concatenate([np.zeros((0, 4), dtype=np.int64), *found])
+
+    def _splits(self, rows: Longs) -> Splits:
+        """The split of each triplet: that of its document or, in the published protocol, its own."""
+        if self.recipe.split == "author":
+            return self.catalog.split[rows[:, 0]]
+        new = np.flatnonzero(np.diff(rows[:, 0], prepend=NONE))
+        turn = np.arange(len(rows)) - np.repeat(new, np.diff(np.append(new, len(rows))))  # place in its document
+        return placed(uniform(self.catalog.keys[rows[:, 0]], PLACING, turn), self.recipe.fractions)
 
 
-def write(
-    corpus: Corpus, docs: Sequence[Entry], pool: SpanPool, triplets: list[Numbers], folder: Path, split: str
-) -> int:
-    table = corpus.table
-    owner = np.repeat(np.arange(len(docs)), np.diff(pool.first))
-
-    def cell(number: int, role: str) -> dict[str, Any]:
-        at = int(owner[number])
-        row = table.row(at, named=True)
-        affiliations = sorted({a for author in row["authors"] for a in author["affiliations"]})
-        label = sorted(docs[at].label or docs[at].people)
-        values = (docs[at].id, pool.text(number), row["year"], row["domains"], affiliations, label)
-        return dict(zip(columns(role), values, strict=True))
-
-    def rows() -> Iterator[list[dict[str, Any]]]:
-        for at in range(0, len(triplets), BLOCK):
-            yield [
-                {k: v for n, role in zip(numbers, ROLES, strict=True) for k, v in cell(n, role).items()}
-                for numbers in triplets[at : at + BLOCK]
-            ]
-
-    return write_shards(rows(), folder, split)
+def clozes(catalog: Catalog, pool: SpanPool) -> Longs:
+    """Anchor, context and negative as they were drawn, three in a row."""
+    anchors = np.arange(0, int(pool.first[-1]), 3)
+    docs = pool.owners(anchors)
+    rows = np.stack([docs, anchors, anchors + 1, anchors + 2], axis=1)
+    return rows[np.argsort(catalog.keys[docs], kind="stable")]
 
 
-def no_triplets(dropped: Counter[str]) -> str:
-    reasons = ", ".join(f"{reason} ({count})" for reason, count in dropped.most_common(3))
-    return f"no triplet can be drawn from this corpus: {reasons or 'it is empty'}"
+def without_copies(catalog: Catalog, corpus: Corpus, recipe: MineRecipe, work: Path) -> Catalog:
+    """The catalog with all but one of the versions of a work left out."""
+    if recipe.near_duplicates == "keep":
+        return catalog
+    known = work / "copies.json"
+    if not known.is_file():
+        entries = ((d.id, d.title, d.author_set, d.text) for d in corpus if recipe.lang in ("any", d.lang))
+        write_json(known, sorted(near_duplicates(entries)))
+    copies = set(json.loads(known.read_text(encoding="utf-8")))
+    ids = catalog.shown.column("id").to_pylist()
+    return catalog.without(np.fromiter((i in copies for i in ids), dtype=bool, count=len(ids)), REPEATED)
+
+
+def check_language(catalog: Catalog, recipe: MineRecipe) -> None:
+    if recipe.lang != "any" and recipe.lang not in catalog.langs:
+        common = Counter(catalog.langs).most_common(3)
+        found = ", ".join(f"{lang} ({count})" for lang, count in common)
+        raise InputError(f"no document is in '{recipe.lang}'; the corpus has {found}: try --lang {common[0][0]}")
+
+
+def no_triplets(dropped: Mapping[str, int], recipe: MineRecipe) -> str:
+    """Why there is nothing to write, and what to type next."""
+    common = Counter({reason: count for reason, count in dropped.items() if reason != FOREIGN}).most_common(3)
+    reasons = ", ".join(f"{reason} ({count})" for reason, count in common)
+    hints = [hint for reason, _ in common for begin, hint in ADVICE.items() if reason.startswith(begin)]
+    size = min(recipe.sentences)
+    return (
+        f"no triplet can be drawn from this corpus: {reasons or 'it is empty'}{hints[0].format(size) if hints else ''}"
+    )
+
+
+ADVICE = {
+    NO_DOMAIN: "; to draw negatives from all documents: --negatives any",
+    NO_LABEL: "; to pass over such authors: --label set",
+    NO_MATE: "; to go by one author of each: --label first or last; to allow a second span: --rule unrestricted",
+    NO_OTHER: "; add texts by others in the same field, or draw from all fields: --negatives any",
+    SEVERAL: "; to go by one author of each: --label first or last",
+    "document: fewer than": "; ask for shorter spans than {}: --sentences 2",
+    "span: ": "; to let every span pass: filters = false under [mine] in a recipe",
+}

@@ -35,7 +35,9 @@ def read_paper(pages: Iterable[Page]) -> Paper | None:
     design = measure_design(inner)
     title = find_title(inner, design)
     lines = [line for page in inner for line in read_order(page, design) if line not in title]
-    return Reader(design, lines).paper(join_lines([x.text for x in title], Words([])))
+    told = join_lines([x.text for x in title], Words([]))
+    paper = Reader(design, lines).paper(told)
+    return paper if paper.paragraphs else Reader(design, lines, "body").paper(told)
 
 
 def read_order(lines: Sequence[Line], design: Design) -> list[Line]:
@@ -73,12 +75,12 @@ class Reader:
     any heading), body, acknowledgement, annex, or references.
     """
 
-    def __init__(self, design: Design, lines: Sequence[Line]) -> None:
+    def __init__(self, design: Design, lines: Sequence[Line], state: str = "front") -> None:
         self.design, self.lines = design, lines
         self.heads = mark_headings(lines, design)
         self.kinds = [kind_of(x.text) if h else "" for x, h in zip(lines, self.heads, strict=True)]
         self.words = Words(lines)
-        self.state, self.abstract, self.drafts = "front", Draft("abstract", ""), list[Draft]()
+        self.state, self.abstract, self.drafts = state, Draft("abstract", ""), [Draft("body", "")]
         self.closing: tuple[str, float] | None = None  # how the heading of the references looks
 
     def paper(self, title: str) -> Paper:
@@ -137,7 +139,7 @@ class Reader:
         """Whether running text begins at a line: three full lines in the text's own font that are not addresses."""
         lines = self.lines[index : index + 3]
         full = [x for x in lines if self.design.is_body(x.size) and x.width > 0.85 * self.design.column(x).width]
-        own = [x for x in full if x.font == self.design.font and x.width > 0.8 * self.design.measure]
+        own = [x for x in full if x.font in self.design.fonts and x.width > 0.8 * self.design.measure]
         return len(own) == 3 and sum(bool(ADDRESS.search(x.text)) for x in own) < 2
 
     def take(self, index: int, line: Line) -> None:

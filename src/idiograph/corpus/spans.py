@@ -95,7 +95,9 @@ def draw_spans(
     work = partial(draw_block, recipe=recipe, folder=folder)
     for block, result in zip(pending, run(work, pending, runner, workers, address), strict=True):
         if isinstance(result, Failure):
-            raise ServiceError(f"{result.reason} at '{block.path.name}' ({result.detail}); run again with fewer workers")
+            raise ServiceError(
+                f"{result.reason} at '{block.path.name}' ({result.detail}); run again with fewer workers"
+            )
         dropped.update(result)
         done += len(block.wanted)
         if progress:
@@ -143,9 +145,7 @@ def languages(block: Block) -> list[str]:
     return found.column("lang").to_pylist()
 
 
-def spans_of(
-    identity: str, text: str, lang: str, recipe: MineRecipe, dropped: Counter[str]
-) -> dict[str, list[Found]]:
+def spans_of(identity: str, text: str, lang: str, recipe: MineRecipe, dropped: Counter[str]) -> dict[str, list[Found]]:
     """What is drawn from a document, by kind; by its id and the seed alone."""
     offsets = sentences(text, lang)
     found: dict[str, list[Found]] = {}

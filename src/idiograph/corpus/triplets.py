@@ -1,17 +1,21 @@
 """Triplets on disk, in the columns of HALvest-Contrastive: written here, and read here whoever wrote them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
+from idiograph.corpus.spans import SpanPool
 from idiograph.errors import ArtifactError, InputError
 from idiograph.types import Span, Triplet
 
 ROLES = {"anchor": ("query", "query"), "positive": ("pos", "positive"), "negative": ("neg", "negative")}
 TEXTS = pa.list_(pa.string())
+SHARD, GROUP = 200_000, 4096  # triplets in a file and in a row group
 
 
 def columns(role: str) -> dict[str, Any]:
@@ -28,6 +32,11 @@ def columns(role: str) -> dict[str, Any]:
 
 
 SCHEMA = pa.schema([item for role in ROLES for item in columns(role).items()])
+REPEATING: Any = [  # columns whose values come again and again; texts hardly do
+    f"{field.name}.list.element" if field.type == TEXTS else field.name
+    for field in SCHEMA
+    if field.name not in {text for _, text in ROLES.values()}
+]
 
 
 def configurations(folder: Path) -> list[str]:
@@ -71,22 +80,26 @@ def span(found: Mapping[str, Any], role: str) -> Span:
     )
 
 
-def write_shards(rows: Iterator[Sequence[dict[str, Any]]], folder: Path, split: str, limit: int = 200_000) -> int:
-    """Write blocks of rows as Parquet shards under the hub's names; returns how many rows there were."""
-    folder.mkdir(parents=True, exist_ok=True)
-    paths: list[Path] = []
-    total = held = 0
-    writer: pq.ParquetWriter | None = None
-    for block in rows:
-        if writer is None or held >= limit:
-            if writer is not None:
-                writer.close()
-            paths.append(folder / f"{split}-{len(paths):05d}.parquet")
-            writer, held = pq.ParquetWriter(paths[-1], SCHEMA, compression="zstd"), 0
-        writer.write_table(pa.Table.from_pylist(list(block), SCHEMA))
-        held, total = held + len(block), total + len(block)
-    if writer is not None:
-        writer.close()
-    for path in paths:
-        path.rename(path.with_name(f"{path.stem}-of-{len(paths):05d}.parquet"))
-    return total
+def write_triplets(
+    rows: NDArray[np.int64], pool: SpanPool, shown: pa.Table, folder: Path, split: str, limit: int = SHARD
+) -> int:
+    """Write triplets, given as span numbers (T, 3), as Parquet shards under the hub's names; returns how many they are."""
+    shards = -(-len(rows) // limit)
+    for number in range(shards):
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{split}-{number:05d}-of-{shards:05d}.parquet"
+        with pq.ParquetWriter(path, SCHEMA, compression="zstd", use_dictionary=REPEATING) as writer:
+            for at in range(number * limit, min((number + 1) * limit, len(rows)), GROUP):
+                writer.write_table(table_of(rows[at : min(at + GROUP, (number + 1) * limit)], pool, shown))
+    return len(rows)
+
+
+def table_of(rows: NDArray[np.int64], pool: SpanPool, shown: pa.Table) -> pa.Table:
+    """Triplets with their texts and what is known of their documents."""
+    found: list[Any] = []
+    for role in range(len(ROLES)):
+        about = shown.take(pa.array(pool.owners(rows[:, role])))
+        beside = {name: about.column(name) for name in about.column_names}
+        found += [beside["id"], pool.texts(rows[:, role]), beside["year"], beside["domain"]]
+        found += [beside["affiliations"], beside["authorids"]]
+    return pa.Table.from_arrays(found, schema=SCHEMA)

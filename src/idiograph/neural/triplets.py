@@ -99,9 +99,14 @@ def line_passages(path: Path, at: int, line: str) -> list[Passage]:
 
 
 def read_folder(folder: Path, split: str = "train", names: Sequence[str] = ()) -> Triplets:
-    """A split of a folder that `idiograph mine` wrote: all its configurations (every k), or those in `names`."""
+    """A split of a folder that `idiograph mine` wrote: all its configurations (every k), or those in `names`.
+
+    The path of one configuration, such as `triplets/base-4`, stands for that one.
+    """
     from idiograph.corpus.triplets import configurations
 
+    if not names and any(folder.glob("*.parquet")):
+        return collect(folder_rows(folder.parent, split, [folder.name]), f"{folder.parent.name}/{folder.name}")
     wanted = names or configurations(folder)
     return collect(folder_rows(folder, split, wanted), folder.name)
 

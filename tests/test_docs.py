@@ -1,0 +1,94 @@
+"""What the documentation tells people to type works, and says what the program says."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from idiograph.corpus.anthology import anthology
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.M | re.S)
+
+
+def blocks(language):
+    return [
+        pytest.param(page, body, id=f"{page.name}-{number}")
+        for page in PAGES
+        for number, (found, body) in enumerate(BLOCK.findall(page.read_text(encoding="utf-8")))
+        if found == language
+    ]
+
+
+@pytest.mark.parametrize(("page", "body"), blocks("python"))
+def test_python_blocks_run(page, body, tmp_path):
+    ran = subprocess.run([sys.executable, "-c", body], capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert ran.returncode == 0, ran.stderr
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory):
+    """The files that the pages speak of, with few and short texts so that the commands are quick."""
+    folder = tmp_path_factory.mktemp("desk")
+    (folder / "my-texts").mkdir()
+    for essay in anthology():
+        name = essay.authors[0].name
+        (folder / "my-texts" / f"{name}_{essay.domains[0]}.txt").write_text(essay.text, encoding="utf-8")
+    for target, source in {"letter.txt": "Mara Nield_bees", "diary.txt": "Mara Nield_maps"}.items():
+        (folder / "my-texts" / f"{source}.txt").rename(folder / target)
+    return folder
+
+
+def commands(page):
+    for language, body in BLOCK.findall(page.read_text(encoding="utf-8")):
+        if language == "console":
+            yield from re.findall(r"^\$ (idiograph [^#\n]*)", body, re.M)
+
+
+@pytest.mark.parametrize("page", [p for p in PAGES if any(commands(p))], ids=lambda p: p.name)
+def test_commands_run_in_the_order_they_are_given(page, desk, monkeypatch, capsys):
+    from idiograph import cli
+
+    work = desk / page.stem
+    work.mkdir()
+    for name in ("my-texts", "letter.txt", "diary.txt"):
+        (work / name).symlink_to(desk / name)
+    monkeypatch.chdir(work)
+    for line in commands(page):
+        monkeypatch.setattr(sys, "argv", shlex.split(line))
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        assert not ended.value.code, f"{line}: {capsys.readouterr().err}"
+
+
+def test_the_command_line_page_is_what_help_says():
+    ran = subprocess.run([sys.executable, ROOT / "scripts" / "cli_docs.py", "--check"], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_the_readme_is_short_and_names_the_two_commands():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert text.count("\n") <= 150
+    assert "make demo" in text
+    assert "make test" in text
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_links_lead_somewhere(page):
+    for target in re.findall(r"\]\((?!http)([^)#]+)", page.read_text(encoding="utf-8")):
+        assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_doctests_hold():
+    import doctest
+    import importlib
+
+    modules = ["spec", "types", "answer.calibrate", "answer.overlap", "baselines.bm25", "corpus.readers", "style.patches"]
+    for name in modules:
+        found = doctest.testmod(importlib.import_module(f"idiograph.{name}"))
+        assert found.attempted > 0
+        assert found.failed == 0
