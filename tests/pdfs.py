@@ -149,7 +149,8 @@ def endless(count: int) -> bytes:
 
 def one_page(content: bytes) -> bytes:
     font = f"<< /Type /Font /Subtype /Type1 /BaseFont /{ROMAN} /Encoding /WinAnsiEncoding >>"
-    page = f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 {WIDTH} {HEIGHT}] /Resources << /Font << /F0 4 0 R >> >> /Contents 5 0 R >>"
+    fonts = "/Resources << /Font << /F0 4 0 R >> >>"
+    page = f"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 {WIDTH} {HEIGHT}] {fonts} /Contents 5 0 R >>"
     return assemble(
         ["<< /Type /Catalog /Pages 2 0 R >>", "<< /Type /Pages /Kids [3 0 R] /Count 1 >>", page, font, content]
     )

@@ -1,5 +1,6 @@
 """Plain text is repaired and its citations masked; what only looks like a citation stays."""
 
+import time
 from pathlib import Path
 
 import ftfy
@@ -102,6 +103,15 @@ def test_no_more_than_one_blank_line_and_single_spaces() -> None:
 def test_repair_agrees_with_ftfy_on_lines_that_it_skips() -> None:
     lines = [f"Plain line {i} – with “quotes” and é, ü or ñ…" for i in range(50)]
     assert repair("\n".join(lines)) == ftfy.fix_text("\n".join(lines))
+
+
+@pytest.mark.parametrize(
+    "unit", [" ", "\n", "(", "[1,", "Smith and ", "(1999 ", "éà", "( see, ", "HAL is a multidisciplinary ", "<a ", "A."]
+)
+def test_the_cost_of_cleaning_is_linear_whatever_is_repeated(unit: str) -> None:
+    began = time.perf_counter()
+    clean("HAL " + unit * (100_000 // len(unit)), citations="drop")
+    assert time.perf_counter() - began < 5
 
 
 COVER = """Title of a paper

@@ -96,7 +96,8 @@ def test_redirects_in_a_circle_end(hal: Hal, tmp_path: Path) -> None:
 @pytest.mark.parametrize("target", ["file:///etc/passwd", "ftp://example.org/x.pdf", "gopher://x"])
 def test_a_redirect_out_of_the_web_is_not_followed(hal: Hal, tmp_path: Path, target: str) -> None:
     hal.faults = [Fault("status:302", "/", times=99, headers={"Location": target})]
-    assert fetch(hal, tmp_path)["file"] == ""
+    assert fetch(hal, tmp_path)["reason"] == "leads nowhere"
+    assert len(hal.seen) == 1
 
 
 # --- what is not even asked for ---
@@ -212,12 +213,36 @@ def test_only_a_pdf_is_kept(hal: Hal, tmp_path: Path, body: bytes, reason: str) 
     assert fetch(hal, tmp_path)["reason"] == reason
 
 
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("http://[::1/x.pdf", "not a web address"),
+        ("http://", "not a web address"),
+        ("http:///x.pdf", "not a web address"),
+        ("http://\x00/x.pdf", "not a web address"),
+        ("http://é..x/", "not a web address"),
+        ("http://" + "a" * 70 + ".example/x.pdf", "leads nowhere"),
+    ],
+)
+def test_an_address_that_is_none_is_a_line_in_the_ledger(hal: Hal, tmp_path: Path, url: str, reason: str) -> None:
+    assert fetch(hal, tmp_path, url=url)["reason"] == reason
+
+
+def test_a_file_that_never_ends_is_given_up(hal: Hal, tmp_path: Path) -> None:
+    """Its bytes come often enough for every timeout."""
+    hal.faults = [Fault("drip:0.01", "/")]
+    entry = fetch(hal, tmp_path, GENTLE.model_copy(update={"timeout": 5, "deadline": 0.2, "attempts": 1}))
+    assert (entry["reason"], entry["detail"]) == ("no answer", "a file that does not end")
+
+
 @pytest.mark.parametrize("kind", ["announced", "open"])
 def test_a_file_over_the_limit_is_not_kept(hal: Hal, tmp_path: Path, kind: str) -> None:
     """Whether the server says how long it is or not; in the second case half of it is over the limit already."""
     hal.faults = [Fault("open", "/", times=99)] if kind == "open" else []
     recipe = GENTLE.model_copy(update={"max_bytes": len(PDF) // 2 - 1})
-    assert fetch(hal, tmp_path, recipe)["reason"] == "too large"
+    entry = fetch(hal, tmp_path, recipe)
+    told = f"{len(PDF)} bytes" if kind == "announced" else f"more than {recipe.max_bytes} bytes"
+    assert (entry["reason"], entry["detail"]) == ("too large", told)
     assert list((tmp_path / "pdf").glob("*.pdf")) == []
     hal.faults = []
     assert fetch(hal, tmp_path)["reason"] == ""
@@ -249,6 +274,24 @@ def test_requests_to_one_site_keep_their_distance(hal: Hal, tmp_path: Path) -> N
     times = sorted(seen.time for seen in hal.seen)
     assert min(later - earlier for earlier, later in pairwise(times)) > 0.03
     assert "+https://github.com/idiograph/idiograph" in hal.seen[0].headers["User-Agent"]
+
+
+def test_a_wait_that_the_server_asks_for_is_kept(hal: Hal, tmp_path: Path) -> None:
+    hal.faults = [Fault("status:429", "/", headers={"Retry-After": "1"})]
+    fetch(hal, tmp_path)
+    assert hal.seen[1].time - hal.seen[0].time >= 1
+
+
+def test_a_site_that_others_redirect_to_is_spared_too(hal: Hal, tmp_path: Path) -> None:
+    with Hal(hal.archive, host="127.0.0.2") as other, Hal(hal.archive, host="127.0.0.3") as third:
+        for server in (other, third):
+            server.faults = [
+                Fault("status:302", "/", times=9, headers={"Location": f"{hal.url}/hal-00000001/file/paper.pdf"})
+            ]
+        hal.faults = [Fault("hang:0.1", "/", times=9)]
+        records = keep(tmp_path / "records", [record(other, 1), record(third, 2), record(other, 3), record(third, 4)])
+        download(records, tmp_path / "pdf", GENTLE)
+    assert (len(hal.seen), hal.busiest) == (4, 1)
 
 
 @pytest.mark.parametrize("per_host", [1, 2])
@@ -302,6 +345,27 @@ def test_a_new_version_takes_the_old_ones_place(hal: Hal, tmp_path: Path) -> Non
     entry = fetch(hal, tmp_path, version=2)
     assert entry["version"] == 2
     assert (tmp_path / "pdf" / "hal-00000001.pdf").read_bytes() == hal.archive.files["/hal-00000001/file/paper.pdf"]
+
+
+def test_a_new_version_that_cannot_be_had_leaves_no_old_one(hal: Hal, tmp_path: Path) -> None:
+    fetch(hal, tmp_path)
+    hal.faults = [Fault("status:404", "/")]
+    assert fetch(hal, tmp_path, version=2)["reason"] == "not found"
+    assert list((tmp_path / "pdf").glob("*.pdf")) == []
+
+
+def test_what_a_killed_run_left_half_written_is_removed(hal: Hal, tmp_path: Path) -> None:
+    half = tmp_path / "pdf" / ".work" / "1-of-1" / "hal-00000009.pdf.partial"
+    half.parent.mkdir(parents=True)
+    half.write_bytes(b"%PDF-1.4")
+    fetch(hal, tmp_path)
+    assert not half.exists()
+
+
+def test_the_ledger_is_in_the_order_of_the_ids(hal: Hal, tmp_path: Path) -> None:
+    records = keep(tmp_path / "records", [record(hal, place) for place in (3, 1, 2)])
+    download(records, tmp_path / "pdf", GENTLE)
+    assert list(ledger(tmp_path / "pdf")) == ["hal-00000001", "hal-00000002", "hal-00000003"]
 
 
 def test_a_licence_that_is_allowed_later_is_fetched_later(hal: Hal, tmp_path: Path) -> None:

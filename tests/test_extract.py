@@ -3,9 +3,11 @@
 import json
 import os
 import signal
+import sys
 import threading
 import time
 from pathlib import Path
+from random import Random
 
 import pytest
 from pdfs import Sheet, article, bomb, encrypted, endless, looping, pdf, torrent
@@ -14,7 +16,7 @@ from idiograph.corpus.extract import extract
 from idiograph.corpus.extractor import ExtractRecipe, Outcome
 from idiograph.corpus.tei import read_tei
 from idiograph.corpus.workers import Embedded
-from idiograph.errors import ArtifactError, InputError, SpecError
+from idiograph.errors import ArtifactError, InputError, ServiceError, SpecError
 from idiograph.standin.grobid import Grobid
 from idiograph.store import locked, read_manifest
 
@@ -137,7 +139,7 @@ def test_a_finished_folder_is_left_alone(folder: Path, tmp_path: Path) -> None:
     again = extract(folder, out, ONE, progress=lambda *told: seen.append(told))
     assert seen == []
     assert {path: path.stat().st_mtime_ns for path in out.rglob("*.xml")} == before
-    assert again.fingerprint == first.fingerprint
+    assert again == first
 
 
 def test_new_changed_and_lost_documents_are_done_again(folder: Path, tmp_path: Path) -> None:
@@ -164,13 +166,23 @@ def test_a_failure_gives_way_to_a_success(folder: Path, tmp_path: Path) -> None:
     assert (out / "late.grobid.tei.xml").is_file()
 
 
+def test_lasting_failures_are_done_again_on_demand(folder: Path, tmp_path: Path) -> None:
+    out, seen = tmp_path / "tei", []
+    (folder / "long.pdf").write_bytes(article(pages=3))
+    assert extract(folder, out, ExtractRecipe(workers=1, max_pages=2)).dropped == {"too many pages": 1}
+    assert extract(folder, out, ONE).dropped == {"too many pages": 1}
+    again = ExtractRecipe(workers=1, retry=True)
+    assert extract(folder, out, again, progress=lambda done, total, name: seen.append(name)).dropped == {}
+    assert seen == ["long.pdf"]
+
+
 def test_results_of_pdfs_that_are_gone_are_an_error_until_they_are_pruned(folder: Path, tmp_path: Path) -> None:
     out = tmp_path / "tei"
     extract(folder, out, ONE)
     (folder / "0/hal-02.pdf").unlink()
-    with pytest.raises(ArtifactError, match="results of 1 PDFs that are not there any more, such as '0/hal-02.pdf'"):
+    with pytest.raises(ArtifactError, match=r"results of 1 PDFs that are not there any more, such as '0/hal-02\.pdf'"):
         extract(folder, out, ONE)
-    assert extract(folder, out, ONE, prune=True).counts == {"pdfs": 5, "tei": 5}
+    assert extract(folder, out, ExtractRecipe(workers=1, prune=True)).counts == {"pdfs": 5, "tei": 5}
     assert "0/hal-02.grobid.tei.xml" not in contents(out)
 
 
@@ -197,7 +209,7 @@ def test_what_is_not_a_folder_of_pdfs_is_refused(tmp_path: Path) -> None:
 
 def test_two_pdfs_that_would_become_one_tei_are_refused(folder: Path, tmp_path: Path) -> None:
     (folder / "0/hal-00.PDF").write_bytes(article())
-    with pytest.raises(InputError, match="would both become '0/hal-00.grobid.tei.xml'; rename one of them"):
+    with pytest.raises(InputError, match=r"would both become '0/hal-00\.grobid\.tei\.xml'; rename one of them"):
         extract(folder, tmp_path / "tei", ONE)
 
 
@@ -219,6 +231,20 @@ def test_progress_counts_up_to_the_number_of_documents(folder: Path, tmp_path: P
         folder, tmp_path / "tei", ExtractRecipe(workers=2), progress=lambda done, total, _: seen.append((done, total))
     )
     assert seen == [(number, 6) for number in range(1, 7)]
+
+
+def test_damaged_files_are_read_or_refused_and_nothing_else(tmp_path: Path) -> None:
+    luck, whole, path = Random(3), article(pages=1), tmp_path / "damaged.pdf"
+    embedded = Embedded(ExtractRecipe(workers=1, timeout=20))
+    try:
+        for _ in range(150):
+            data = bytearray(whole)
+            for _ in range(luck.choice((1, 8, 64))):
+                data[luck.randrange(len(data))] = luck.randrange(256)
+            path.write_bytes(bytes(data[: luck.choice((len(data), luck.randrange(len(data))))]))
+            assert embedded(path).status in (200, 204, 400)
+    finally:
+        embedded.close()
 
 
 @pytest.fixture
@@ -243,45 +269,48 @@ def test_a_worker_that_hangs_is_killed_and_replaced(fifo: Path, tmp_path: Path) 
         embedded.close()
 
 
+def in_work(embedded: Embedded, pdf: Path, outcomes: list[Outcome]) -> threading.Thread:
+    """A thread in which the only worker, which has been started before, is at work on a document."""
+    thread = threading.Thread(target=lambda: outcomes.append(embedded(pdf)))
+    thread.start()
+    while embedded.workers[0].served < 2:
+        time.sleep(0.005)
+    return thread
+
+
 def test_a_worker_that_crashes_costs_its_document_alone(fifo: Path, tmp_path: Path) -> None:
-    embedded = Embedded(ExtractRecipe(workers=1, timeout=60))
+    embedded, outcomes = Embedded(ExtractRecipe(workers=1, timeout=60)), []
     try:
         assert embedded(sound(tmp_path)).status == 200
         process = embedded.workers[0].process
         assert process is not None
-        killer = threading.Thread(target=lambda: (await_reading(process.pid), os.kill(process.pid, signal.SIGSEGV)))
-        killer.start()
-        assert embedded(fifo) == Outcome(500, reason="worker died", detail="killed by SIGSEGV")
-        killer.join()
+        thread = in_work(embedded, fifo, outcomes)
+        process.send_signal(signal.SIGSEGV)
+        thread.join()
+        assert outcomes == [Outcome(500, reason="worker died", detail="killed by SIGSEGV")]
         assert embedded(sound(tmp_path)).status == 200
     finally:
         embedded.close()
 
 
-def await_reading(pid: int) -> None:
-    """Until a process waits for the other end of a fifo."""
-    while "fifo" not in Path(f"/proc/{pid}/wchan").read_text() and "wait_for_partner" not in stack(pid):
-        time.sleep(0.01)
-
-
-def stack(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/stack").read_text()
-    except OSError:
-        return "wait_for_partner"
-
-
-def test_closing_ends_the_workers_even_in_the_middle_of_a_document(fifo: Path) -> None:
-    embedded = Embedded(ExtractRecipe(workers=1, timeout=60))
-    outcomes: list[Outcome] = []
-    thread = threading.Thread(target=lambda: outcomes.append(embedded(fifo)))
-    thread.start()
-    while (process := embedded.workers[0].process) is None:
-        time.sleep(0.01)
+def test_closing_ends_the_workers_even_in_the_middle_of_a_document(fifo: Path, tmp_path: Path) -> None:
+    embedded, outcomes = Embedded(ExtractRecipe(workers=1, timeout=60)), []
+    assert embedded(sound(tmp_path)).status == 200
+    process = embedded.workers[0].process
+    assert process is not None
+    thread = in_work(embedded, fifo, outcomes)
     embedded.close()
     thread.join()
     assert process.poll() is not None
     assert [outcome.reason for outcome in outcomes] == ["worker died"]
+
+
+def test_a_worker_that_cannot_start_is_one_clear_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    with pytest.raises(
+        ServiceError, match=r"a worker of the extractor did not start \(exit code 1\); see why: python -m"
+    ):
+        Embedded(ExtractRecipe(workers=1))(sound(tmp_path))
 
 
 def test_an_interruption_leaves_no_process_and_no_half_file(folder: Path, tmp_path: Path) -> None:

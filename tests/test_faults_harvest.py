@@ -150,6 +150,8 @@ def test_a_killed_round_of_since_last_loses_nothing(hal: Hal, tmp_path: Path) ->
         harvest(tmp_path / "calm", again)
         for requests in (1, 2, 3):
             assert killed_after(hal, context.Process(target=harvest, args=(tmp_path / "out", again)), requests, 0.0)
+        with pytest.raises(ArtifactError, match="is not a finished records"):
+            read_records(tmp_path / "out")
         harvest(tmp_path / "out", again)
     finally:
         for doc, stamp in zip(hal.archive.docs, stamps, strict=True):

@@ -467,6 +467,18 @@ def test_since_last_can_follow_itself(hal: Hal, tmp_path: Path) -> None:
     assert len(found(tmp_path / "out")) == len(with_files(hal))
 
 
+def test_a_change_that_the_search_showed_late_is_not_lost(hal: Hal, tmp_path: Path) -> None:
+    """Stamped half an hour before the first harvest began, but not to be found then."""
+    harvest(tmp_path / "out", asking(hal))
+    hal.archive.put(newer(hal.archive.docs[3], 9_000_000, hal.now - timedelta(minutes=30)))
+    harvest(tmp_path / "out", asking(hal, since="last"))
+    assert "Version 2" in [record.title for record in read_records(tmp_path / "out")]
+
+
+def test_a_window_that_ends_in_the_future_is_gone_on_from_today(hal: Hal, tmp_path: Path) -> None:
+    assert harvest(tmp_path / "out", asking(hal, until="2099-01-01")).inputs["until"] == "2026-01-01T00:00:00Z"
+
+
 def test_an_old_round_is_left_as_it_was(hal: Hal, tmp_path: Path) -> None:
     harvest(tmp_path / "out", asking(hal))
     before = shards(tmp_path / "out")
@@ -557,6 +569,13 @@ def test_a_failure_that_passes_changes_nothing(hal: Hal, tmp_path: Path, fault: 
     harvest(tmp_path / "out", asking(hal, timeout=0.3))
     assert fault.times == 0
     assert shards(tmp_path / "out") == shards(tmp_path / "calm")
+
+
+def test_an_answer_that_never_ends_is_given_up(hal: Hal, tmp_path: Path) -> None:
+    """Its bytes come often enough for every timeout."""
+    hal.faults = [Fault("drip:0.01")]
+    with pytest.raises(ServiceError, match="an answer that does not end"):
+        harvest(tmp_path / "out", asking(hal, timeout=5, deadline=0.2, attempts=1))
 
 
 def test_a_wait_that_the_server_asks_for_is_kept(hal: Hal, tmp_path: Path) -> None:

@@ -114,6 +114,15 @@ def test_sections_nested_too_deep_are_refused() -> None:
         read_jats(jats("<sec>" * 150 + "<p>Text.</p>" + "</sec>" * 150))
 
 
+def test_marks_inside_marks_cost_no_more_than_their_number() -> None:
+    assert body_text(f"<p>Ants walk{'<sup>' * 100}x{'</sup>' * 100}.</p>") == "Ants walkx."
+
+
+def test_lists_nested_too_deep_are_refused() -> None:
+    with pytest.raises(InputError, match="nested deeper than"):
+        body_text(f"<p>Ants{'<list><list-item>' * 100}x{'</list-item></list>' * 100}.</p>")
+
+
 @pytest.mark.skipif(not FIXTURES.is_dir(), reason="the shared JATS fixtures are not here")
 @pytest.mark.parametrize("name", ["PMC5828200.nxml", "PMC6398430.nxml", "PMC7417471.nxml", "jose.00184.jats.xml"])
 def test_real_files_are_read_with_authors_year_and_licence(name: str) -> None:

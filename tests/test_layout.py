@@ -1,16 +1,21 @@
 """From places on a page to prose: reading order, paragraphs, whole words, and what is left out."""
 
+import sys
 from collections.abc import Sequence
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from random import Random
 from xml.etree import ElementTree
 
 import pytest
-from pdfs import BOLD, HEIGHT, ITALIC, MONO, SENTENCES, WIDTH, Sheet, article, pdf, prose
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pdfs import BOLD, FONTS, HEIGHT, ITALIC, MONO, SENTENCES, WIDTH, Sheet, article, pdf, prose, wrap
 
 from idiograph.corpus.compose import TEI, Paper, Part, to_tei
-from idiograph.corpus.glyphs import Word, clean, compose, read_pages
+from idiograph.corpus.glyphs import Page, Word, clean, compose, read_pages
 from idiograph.corpus.layout import Block, make_line, reading_order
-from idiograph.corpus.paragraphs import Words, join_lines
+from idiograph.corpus.paragraphs import Words, is_sentence_like, join_lines
 from idiograph.corpus.prose import read_paper
 from idiograph.errors import InputError
 
@@ -301,6 +306,45 @@ def rotate(mark: str, turn: int) -> str:
     return f"{head} Tw {a} {b} {-b} {a} {middle[0] + a * dx - b * dy:.2f} {middle[1] + b * dx + a * dy:.2f} Tm {tail}"
 
 
+@pytest.mark.parametrize(
+    ("letter", "rest", "whole"), [("T", "he tide", "The tide"), ("A", "tide", "A tide"), ("A", "LL tides", "ALL tides")]
+)
+def test_a_large_first_letter_belongs_to_its_word(letter: str, rest: str, whole: str) -> None:
+    sheet, y = column()
+    sheet.put(100, y + 12, letter, 30)
+    lines = f"{rest} {prose(6)}".split()
+    sheet.paragraph(116, y, " ".join(lines[:28]), 384)
+    sheet.paragraph(100, y + 24, " ".join(lines[28:]), 400)
+    assert " ".join(body(sheet)) == f"{whole} {prose(6)}"
+
+
+def test_text_whose_size_was_guessed_by_a_scanner_is_kept() -> None:
+    luck, sheets = Random(5), []
+    for page in range(3):
+        sheet = Sheet(heading(100, 100, "1 Introduction")) if page == 0 else Sheet()
+        for place, line in enumerate(wrap(prose(12, page), 400, 10)):
+            size = luck.uniform(8.6, 11.4)
+            sheet.put(
+                100, 130 + 14 * place, line, size, spread=(400 - 0.5 * size * len(line)) / max(1, line.count(" "))
+            )
+        sheets.append(sheet)
+    told = " ".join(body(*sheets)).split()
+    assert len(told) > 0.97 * 3 * len(prose(12).split())
+
+
+def test_a_text_without_any_heading_is_body() -> None:
+    sheet = Sheet()
+    for place, line in enumerate(wrap(prose(9), 380, 10)):
+        sheet.put(100, 130 + 14 * place, line, 10, FONTS[place % 2])
+    assert " ".join(body(sheet)) == prose(9)
+
+
+def test_a_script_without_spaces_has_paragraphs_too() -> None:
+    assert is_sentence_like("\u6e2f" * 40 + "\u3002")
+    assert not is_sentence_like("4.2 0.1 Error")
+    assert not is_sentence_like("Height")
+
+
 def test_accents_drawn_over_letters_become_one_letter_with_them() -> None:
     assert compose([("´", 1, 3), ("e", 0, 4), ("t", 4, 6)]) == [("é", 0, 4), ("t", 4, 6)]
     assert compose([("c", 0, 4), ("¸", 1, 3)]) == [("ç", 0, 4)]
@@ -342,6 +386,32 @@ def test_a_page_without_text_is_no_paper_and_an_unreadable_file_says_so() -> Non
         list(read_pages(b"%PDF-1.4 nothing", max_pages=9))
 
 
+SIGNS = st.characters(min_codepoint=0x21, max_codepoint=0x2FFF, exclude_categories=["Cs", "Cc", "Zs"])
+WORDS = st.builds(
+    Word,
+    text=st.text(
+        st.characters(min_codepoint=0x21, max_codepoint=0x2FFF, exclude_categories=["Cs", "Cc", "Zs"]),
+        min_size=1,
+        max_size=12,
+    ),
+    left=st.floats(-50, 650),
+    right=st.floats(-50, 650),
+    base=st.floats(-10, 810),
+    size=st.floats(0.1, 80),
+    font=st.sampled_from(["Roman", "Bold", "CMMI10"]),
+    glued=st.booleans(),
+)
+PAGES = st.lists(st.lists(WORDS, max_size=40), max_size=3)
+
+
+@settings(max_examples=150, deadline=None)
+@given(PAGES)
+def test_words_anywhere_on_a_page_make_well_formed_tei(pages: list[list[Word]]) -> None:
+    paper = read_paper(Page(number, 600, 800, tuple(words)) for number, words in enumerate(pages))
+    if paper:
+        ElementTree.fromstring(to_tei(paper, "0"))
+
+
 def test_tei_has_the_shape_that_grobid_gives() -> None:
     parts = (Part("body", "1 A & B", (("p", "One < two."), ("formula", "x"))), Part("annex", "", (("p", "Three."),)))
     root = ElementTree.fromstring(to_tei(Paper("T", ("Short.",), parts), "0"))
@@ -377,3 +447,18 @@ def test_real_papers_come_out_nearly_whole(shared: Path) -> None:
         "Acknowledgements",
     ]
     assert not any("Submitted:" in text or "jose.00193" in text for text in paper.paragraphs)
+
+
+def test_the_benchmark_finds_at_least_what_is_claimed(shared: Path) -> None:
+    pytest.importorskip("pdfminer")
+    spec = spec_from_file_location("extract_benchmark", Path(__file__).parents[1] / "benchmarks/extract.py")
+    assert spec is not None
+    assert spec.loader is not None
+    benchmark = sys.modules["extract_benchmark"] = module_from_spec(spec)
+    spec.loader.exec_module(benchmark)
+    pairs = benchmark.pairs(shared / "fixtures")
+    scores = [benchmark.score(benchmark.ours(paper), benchmark.gold(truth), 0) for paper, truth in pairs]
+    assert len(scores) == 8
+    assert sum(score.f1 for score in scores) / 8 >= 0.95
+    assert sum(score.paragraphs for score in scores) / 8 >= 0.9
+    assert min(score.f1 for score in scores) >= 0.88

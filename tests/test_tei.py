@@ -141,6 +141,7 @@ HOSTILE = {
     "another vocabulary": (b"<html><body/></html>", "root element is <html>"),
     "nothing written": (tei("", header=""), "no paragraph of text"),
     "deep nesting": (tei(f"<div><p>{'<hi>' * 200}x{'</hi>' * 200}</p></div>"), f"deeper than {MAX_DEPTH}"),
+    "deep sentences": (tei(f"<div><p>{'<s>' * 200}x{'</s>' * 200}</p></div>"), f"deeper than {MAX_DEPTH}"),
     "a very large text": (tei(f"<div><p>{'x' * 10_500_000}</p></div>"), "Text node too long"),
     "an undeclared name": (tei("<div><p>&nothing;</p></div>"), "not defined"),
 }

@@ -31,6 +31,7 @@ class MineRecipe(Stage):
     label: Literal["identified", "set", "first", "last", "single"] = "identified"
     negatives: Literal["domain", "lexical", "any"] = "domain"
     positives: Literal["any", "far"] = "any"
+    containers: Literal["apart", "any"] = "apart"  # may a positive be from the book that its anchor is from?
     candidates: int = Field(default=30, ge=2, le=1000)  # of which the lexically nearest or farthest is taken
     lang: str = "en"
     detector: bool = True  # must a detector of languages agree, for every span?

@@ -100,12 +100,12 @@ def read_catalog(corpus: Corpus, recipe: MineRecipe) -> Catalog:
     """Everything but the texts, a shard at a time."""
     reading = _Reading(recipe, any(_has_ids(path) for path in corpus.paths))
     for path in corpus.paths:
-        reading.add(pq.read_table(path, columns=COLUMNS).to_pylist())
+        reading.add(pq.ParquetFile(path).read(columns=COLUMNS).to_pylist())
     return reading.result()
 
 
 def _has_ids(path: Path) -> bool:
-    found = pq.read_table(path, columns=["authors.list.element.id"]).column("authors")
+    found = pq.ParquetFile(path).read(columns=["authors.list.element.id"]).column("authors")
     return any(author["id"] for authors in found.to_pylist() for author in authors)
 
 

@@ -72,7 +72,9 @@ def address_space() -> int:
 
 
 def serve(source: BinaryIO, target: BinaryIO, limits: Limits) -> None:
-    """Answer until the parent closes the pipe. The timer ends a parse whose parent is gone and cannot kill it."""
+    """Say hello, then answer until the parent closes the pipe. The timer ends a parse whose parent is gone."""
+    target.write(HEADER.pack(100, 0))
+    target.flush()
     while header := source.read(HEADER.size):
         path = Path(os.fsdecode(source.read(HEADER.unpack(header)[1])))
         signal.setitimer(signal.ITIMER_REAL, 2 * limits.seconds)

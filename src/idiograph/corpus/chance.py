@@ -28,7 +28,7 @@ def uniform(items: Keys, *draw: ArrayLike) -> NDArray[np.float64]:
     """A number in [0, 1) for each key and draw; `draw` says which, as whole numbers that broadcast against the keys."""
     state: Any = np.atleast_1d(items)
     for part in draw:
-        state = _mixed(state + (np.asarray(part).astype(np.uint64) + np.uint64(1)) * _STEP)
+        state = _mixed(state + (np.atleast_1d(part).astype(np.uint64) + np.uint64(1)) * _STEP)
     return (state >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 

@@ -27,11 +27,12 @@ TRIES = 40  # draws before a field is given up on; one of no more than so many d
 ROUNDS = 8  # draws again where a triplet was there already
 ANCHOR, POSITIVE, NEGATIVE, MATE, OTHER, START = range(6)  # what is drawn
 
-NO_LABEL = "document: an author is not identified"
-NO_MATE = "document: no other document by this author-set"
-NO_SECOND = "document: no other document by this author-set, nor a second span"
-NO_DOMAIN = "document: no domain"
-NO_OTHER = "document: no document by others in this field"
+NO_LABEL = "an author is not identified"
+NO_MATE = "no other document by this author-set"
+NO_BOOK = "no other document by this author-set outside its book"
+NO_SECOND = "no other document by this author-set, nor a second span"
+NO_DOMAIN = "no domain"
+NO_OTHER = "no document by others in this field"
 
 
 @dataclass(frozen=True)
@@ -107,7 +108,8 @@ def lay_out(catalog: Catalog, pool: SpanPool, recipe: MineRecipe) -> Tables:
         return Groups.by(whole, within, catalog.keys)
 
     every = np.arange(len(catalog))
-    book = np.where(catalog.container == NONE, NONE - 1 - rank(catalog.keys), catalog.container)
+    alone = (catalog.container == NONE) | (recipe.containers == "any")
+    book = np.where(alone, NONE - 1 - rank(catalog.keys), catalog.container)
     mates = grouped(catalog.label, book)
     own = own_ranges(mates, book)
     field = grouped(catalog.field if everyone is None else everyone)
@@ -222,10 +224,10 @@ class Drawing:
 
     def _fit(self, docs: Longs, dropped: Counter[str]) -> Longs:
         """The documents that can be anchors, as far as one sees without drawing."""
-        others = self.t.mates_size - self.t.own_size
         tests = {
             NO_LABEL: self.t.labelled[docs],
-            NO_MATE: (others[docs] > 0) | self.own,
+            NO_MATE: (self.t.mates_size[docs] > 1) | self.own,
+            NO_BOOK: (self.t.mates_size[docs] > self.t.own_size[docs]) | self.own,
             NO_DOMAIN: self.t.fielded[docs],
         }
         fit = np.ones(len(docs), dtype=bool)

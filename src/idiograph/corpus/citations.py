@@ -22,7 +22,7 @@ _UNCLOSED = re.compile(rf"[\[(]{OPEN}(?=\.(?:\s|$))")  # GROBID may lose the bra
 _RAISED = re.compile(rf"([.,;:]){OPEN}(?=\s|$)")
 _GLUED_LEFT = re.compile(rf"(?<=[^\s(\[/–—-]){OPEN}")
 _GLUED_RIGHT = re.compile(rf"{OPEN}(?=\w)")
-_EMPTY = re.compile(r"[ \t]*[(\[](?:(?:see|e\.g\.|i\.e\.|cf\.|voir|also|and|for|reviewed in)[\s,]*|[\s,;:.–-])*[)\]]")
+_EMPTY = re.compile(r"[ \t]*[(\[](?:see|e\.g\.|i\.e\.|cf\.|voir|also|and|for|reviewed in|[\s,;:.–-])*[)\]]")
 _SPACE_BEFORE = re.compile(r"[ \t]+(?=[.,)\]])|[;,][ \t]*(?=[)\]])")  # in French, others have a space before them
 _SPACES = re.compile(r"[ \t]{2,}")
 

@@ -24,23 +24,30 @@ _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f]")
 _NEWLINES = re.compile(r"\n{3,}")
 
 _COVER_HEAD = 4000  # characters in which the lines of a cover page are looked for
-_COVER_SENTENCES = re.compile(
-    r"HAL\s+is\s+a\s+multi-?\s*disciplinary\s+open\s+access\s+archive.{0,500}?private\s+re-?\s?search\s+cen-?\s?t(?:er|re)s\.?"
-    r"|HAL\s+is\s+a\s+multi-?\s*disciplinary\s+open\s+access\s+archive.{0,180}?(?:published|pub-\s?lished)\s+or\s+not\."
-    r"|(?:L['’]archive\s+ouverte\s+pluridisciplinaire\s+HAL|HAL\s*,?\s+est\s+une\s+archive\s+ouverte).{0,500}?"
-    r"laboratoires\s+publics\s+ou\s+priv[ée]s\.?"
-    r"|(?:L['’]archive\s+ouverte\s+pluridisciplinaire\s+HAL|HAL\s*,?\s+est\s+une\s+archive\s+ouverte).{0,180}?"
-    r"publi[ée]s\s+ou\s+non\.",
-    re.S | re.I,
+_ENGLISH = "HAL is a multi-?disciplinary open access archive"
+_FRENCH = "(?:L['’]archive ouverte pluridisciplinaire HAL|HAL,? est une archive ouverte)"
+_HAL_ID = r"[a-z]{2,12}-0\d{7}(?:v\d+)?"
+_HOSTS = r"(?:[\w-]+\.)?(?:hal\.science|archives-ouvertes\.fr|inria\.fr|inrae\.fr)"
+
+
+def _loose(*patterns: str) -> re.Pattern[str]:
+    """Any of some patterns, with a line break or a few spaces wherever a space is written."""
+    return re.compile("|".join(patterns).replace(" ", r"\s{1,3}"), re.S | re.I | re.M)
+
+
+# The full sentences first, then their first halves: the second may stand in another column.
+_COVER_SENTENCES = _loose(
+    rf"{_ENGLISH}.{{0,500}}?private re-?\s?search cen-?\s?t(?:er|re)s\.?",
+    rf"{_ENGLISH}.{{0,180}}?pub-?\s?lished or not\.",
+    rf"{_FRENCH}.{{0,500}}?laboratoires publics ou priv[ée]s\.?",
+    rf"{_FRENCH}.{{0,180}}?publi[ée]s ou non\.",
 )
-_HAL_ID = r"(?:[a-z]{2,12})-0\d{7}(?:v\d+)?"
-_COVER_LINES = re.compile(
-    rf"^(?:to\s+cite\s+this\s+version|pour\s+citer\s+cette\s+version)\s*:.{{0,1500}}?{_HAL_ID}[^\n]*$"
-    rf"|^[^\n]{{0,40}}HAL\s+Id\s*:\s*{_HAL_ID}[^\n]*$"
-    r"|^https?://(?:[\w-]+\.)?(?:hal\.science|archives-ouvertes\.fr|inria\.fr|hal\.inrae\.fr|theses\.hal\.science)/\S*$"
-    r"|^(?:submitted\s+on|soumis\s+le|preprint\s+submitted\s+on)\s+\d{1,2}\s+\w{3,9}\.?\s+\d{4}\.?$"
-    r"|^distributed\s+under\s+a\s+creative\s+commons\b[^\n]{0,120}$",
-    re.S | re.I | re.M,
+_COVER_LINES = _loose(
+    rf"^(?:to cite this version|pour citer cette version)\s?:.{{0,1500}}?{_HAL_ID}[^\n]*$",
+    rf"^[^\n]{{0,40}}HAL Id\s?:\s?{_HAL_ID}[^\n]*$",
+    rf"^https?://{_HOSTS}/\S*$",
+    r"^(?:submitted on|soumis le|preprint submitted on) \d{1,2} \w{3,9}\.? \d{4}\.?$",
+    r"^distributed under a creative commons\b[^\n]{0,120}$",
 )
 
 
@@ -51,7 +58,7 @@ def clean(text: str, citations: Citations = "mask") -> str:
     'It is known [CITE].'
     """
     check(citations)
-    plain = tidy(without_cover(repair(text)))
+    plain = tidy(without_cover(tidy(repair(text))))
     if citations == "keep":
         return plain
     return tidy(settle(mark_printed(plain), citations))

@@ -41,7 +41,6 @@ KIND = "pdf"
 LEDGER = "ledger.jsonl"
 WORK = ".work"  # a folder per shard: its lock, its ledger and the file that is being written
 HOPS = 10
-DEADLINE = 20  # in timeouts: how long one file may take although bytes keep coming
 HEAD, TAIL = 1024, 4096  # where readers look for %PDF- and %%EOF
 # Reasons that hold for now: the server's, ours (they are not kept but found anew each time), and a recipe's.
 PASSING = frozenset({"server error", "too many requests", "no answer", "cut off"})
@@ -63,6 +62,7 @@ class DownloadRecipe(Stage):
     attempts: int = Field(5, ge=1)
     backoff: float = Field(2.0, ge=0)
     timeout: float = Field(60.0, gt=0)
+    deadline: float = Field(1200.0, gt=0)
     give_up: int = Field(20, ge=1)
     contact: str = ""
     proxy: str = ""
@@ -152,9 +152,15 @@ def barred(wanted: Wanted, recipe: DownloadRecipe) -> Entry | None:
         return replace(plain, reason="licence not chosen", detail=wanted.licence)
     if wanted.embargo > datetime.now(UTC).date().isoformat():
         return replace(plain, reason="under embargo", detail=wanted.embargo)
-    if not wanted.url.lower().startswith(("http://", "https://")):
-        return replace(plain, reason="not a web address")
-    return None
+    return None if is_web(wanted.url) else replace(plain, reason="not a web address")
+
+
+def is_web(url: str) -> bool:
+    try:
+        parts = httpx2.URL(url)
+    except httpx2.InvalidURL:
+        return False
+    return parts.scheme in ("http", "https") and bool(parts.host)
 
 
 def file_name(halid: str) -> str:
@@ -263,8 +269,12 @@ class Fetcher:
         """One lane: fetch what is queued for a site, until nothing is left or the run stops."""
         while queue and not self.stop.is_set():
             try:
-                entry = self.fetch(client, queue.popleft())
-            except (IndexError, Stopped):
+                wanted = queue.popleft()
+            except IndexError:  # another lane of this site took the last one
+                return
+            try:
+                entry = self.fetch(client, wanted)
+            except Stopped:
                 return
             with self.lock:
                 self.note(entry)
@@ -295,10 +305,10 @@ class Fetcher:
             return replace(plain, reason=str(error), detail=error.detail)
         except httpx2.RemoteProtocolError as error:
             return replace(plain, reason="cut off", detail=str(error))
+        except (httpx2.InvalidURL, httpx2.UnsupportedProtocol, UnicodeError) as error:
+            return replace(plain, reason="leads nowhere", detail=str(error))
         except httpx2.HTTPError as error:
             return replace(plain, reason="no answer", detail=str(error) or type(error).__name__)
-        except (httpx2.InvalidURL, UnicodeError) as error:
-            return replace(plain, reason="not a web address", detail=str(error))
         return replace(plain, file=file_name(wanted.halid), bytes=size, sha256=checksum)
 
     def attempt(self, client: httpx2.Client, wanted: Wanted) -> tuple[int, str]:
@@ -346,11 +356,11 @@ class Fetcher:
 
     def copy(self, response: httpx2.Response, file: BinaryIO) -> tuple[int, str]:
         """The size and checksum of what came, if that is a whole PDF of a size that we want."""
-        whole, size, tail = hashlib.sha256(), 0, b""
-        deadline = monotonic() + DEADLINE * self.recipe.timeout
-        for chunk in response.iter_bytes(1 << 16):
-            if not size:
-                check_head(chunk, response.headers.get("content-type", ""))
+        whole, size, head, tail = hashlib.sha256(), 0, b"", b""
+        deadline, kind = monotonic() + self.recipe.deadline, response.headers.get("content-type", "")
+        for chunk in response.iter_bytes():
+            if len(head) < HEAD <= len(head := (head + chunk)[:HEAD]):
+                check_head(head, kind)
             size, tail = size + len(chunk), (tail + chunk)[-TAIL:]
             if size > self.recipe.max_bytes:
                 raise Failed("too large", f"more than {self.recipe.max_bytes} bytes")
@@ -360,8 +370,7 @@ class Fetcher:
                 raise Stopped
             whole.update(chunk)
             file.write(chunk)
-        if not size:
-            raise Failed("not a PDF", "an empty answer")
+        check_head(head, kind)
         if "content-length" not in response.headers and b"%%EOF" not in tail:
             raise Again("cut off", detail="no %%EOF, and no length to compare with")
         if size < self.recipe.min_bytes:
@@ -371,8 +380,7 @@ class Fetcher:
 
 def check_head(head: bytes, kind: str) -> None:
     """Whether a file begins like a PDF; some have a few bytes of junk before."""
-    start = head[:HEAD]
-    if b"%PDF-" not in start or start.lstrip()[:1] == b"<":
+    if b"%PDF-" not in head or head.lstrip()[:1] == b"<":
         raise Failed("not a PDF", kind)
 
 

@@ -51,24 +51,20 @@ class Entry:
 
 
 def extract(
-    pdfs: Path,
-    out: Path,
-    recipe: ExtractRecipe,
-    part: str = "1/1",
-    prune: bool = False,
-    progress: Progress | None = None,
+    pdfs: Path, out: Path, recipe: ExtractRecipe, part: str = "1/1", progress: Progress | None = None
 ) -> Manifest:
-    """Extract every PDF of this part. The manifest has no fingerprint while other parts are to come.
-
-    `prune` removes the results of PDFs that are gone; without it they are an error, for the folder may be the wrong one.
-    """
+    """Extract every PDF of this part. The manifest has no fingerprint while other parts are to come."""
     sizes = find_pdfs(pdfs)
     mine = list(runner.shard(sizes, part, key=str))
     work = out / WORK / part.replace("/", "-of-")
     with writing(out), locked(work):
         done = entries(out)
-        remove_orphans(out, [entry for name, entry in done.items() if name not in sizes], prune)
-        todo = [name for name in mine if not is_settled(out, name, sizes[name], done.get(name))]
+        orphans = [entry for name, entry in done.items() if name not in sizes]
+        remove_orphans(out, orphans, recipe.prune)
+        again = {name for name, entry in done.items() if entry.passing or (recipe.retry and entry.status != 200)}
+        todo = [n for n in mine if n in again or not is_settled(out, n, sizes[n], done.get(n))]
+        if not todo and not orphans and (out / MANIFEST).is_file():
+            return read_manifest(out, KIND, MAKE)
         if todo:
             with opened(recipe) as extractor:
                 refuse_mixture(out, extractor.name, done.values())
@@ -145,8 +141,8 @@ def noted(path: Path) -> Iterator[Entry]:
 
 
 def is_settled(out: Path, name: str, size: int, entry: Entry | None) -> bool:
-    """Whether nothing is to be done: the PDF is the same, the failure lasting, the result still there."""
-    if entry is None or entry.bytes != size or entry.passing:
+    """Whether a PDF has not changed since its result was noted, and the result is still there."""
+    if entry is None or entry.bytes != size:
         return False
     return (out / file_name(name, entry.status)).is_file()
 

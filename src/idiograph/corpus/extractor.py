@@ -14,7 +14,8 @@ class ExtractRecipe(Stage):
 
     `workers` is the number of processes, or of requests in flight per server; 0 takes all cores, or what the server's
     pool holds. `timeout` is in seconds per document, `memory` in MiB per process, `wait` in seconds before the second
-    of `attempts` requests (doubled each time, a minute at most), `ready` how long a server may take to come up.
+    of `attempts` requests (doubled each time, a minute at most), `ready` how long a server may take to come up. `retry`
+    does all failures again, not only those of the moment; `prune` removes the results of PDFs that are gone.
     """
 
     grobid: tuple[str, ...] = ()
@@ -29,6 +30,8 @@ class ExtractRecipe(Stage):
     consolidate_header: int = Field(0, ge=0, le=3)
     consolidate_citations: int = Field(0, ge=0, le=2)
     flavor: str = ""
+    retry: bool = False
+    prune: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -84,7 +84,7 @@ class Grobid:
         while True:
             try:
                 answer = self.client.get(f"{url}/api/isalive", timeout=10.0)
-            except httpx2.HTTPError as error:
+            except (httpx2.HTTPError, httpx2.InvalidURL) as error:
                 return str(error) or type(error).__name__
             if answer.status_code == 200 and answer.text.strip() == "true":
                 return ""
@@ -130,7 +130,7 @@ class Grobid:
         server = self.take()
         try:
             return self.send(server, pdf)
-        except httpx2.TimeoutException:
+        except (httpx2.ReadTimeout, httpx2.WriteTimeout, TimeoutError):
             return Outcome(408, reason="took too long", detail=f"more than {self.recipe.timeout:g} s", passing=True)
         except httpx2.HTTPError as error:
             self.probe(server, error)
@@ -183,20 +183,23 @@ class Grobid:
         size = pdf.stat().st_size
         if size > self.recipe.max_bytes:
             return Outcome(413, reason="too large", detail=f"{size} bytes, more than {self.recipe.max_bytes}")
+        deadline = time.monotonic() + 2 * self.recipe.timeout  # of which half may pass before the first byte
         with pdf.open("rb") as file:
             form = {"input": (f"{pdf.stem}.pdf", file, "application/pdf")}
             request = {"data": options, "files": form, "headers": {"Accept": "application/xml"}}
             with self.client.stream("POST", url, **request) as response:
-                return judge(response.status_code, read_body(response))
+                return judge(response.status_code, read_body(response, deadline))
 
 
-def read_body(response: httpx2.Response) -> bytes:
-    """The answer, as far as it is of a size that TEI has."""
+def read_body(response: httpx2.Response, deadline: float) -> bytes:
+    """The answer, as far as it is of a size that TEI has and does not come drop by drop."""
     body = bytearray()
     for piece in response.iter_bytes():
         body += piece
         if len(body) > MAX_BYTES:
             break
+        if time.monotonic() > deadline:
+            raise TimeoutError
     return bytes(body)
 
 

@@ -34,7 +34,6 @@ PLAN = ".plan.json"
 LEDGER = "ledger.jsonl"
 OVERLAP = timedelta(hours=1)  # a change is stamped some minutes before a search shows it
 MAX_ANSWER = 256 << 20  # bytes; a page of 200 records with their TEI is about 8 MB
-DEADLINE = 10  # in timeouts: how long one answer may take although bytes keep coming
 # Settings that say what is harvested; the others only say how gently. The first three may differ from round to round.
 ASKED = ("since", "until", "limit", "server", "portal", "query", "date", "lang", "domain", "doctype", "licence",
          "roles", "files", "tei", "rows")  # fmt: skip
@@ -152,7 +151,7 @@ class Search:
         self.pace.wait()
         with self.client.stream("GET", self.url, params=[*self.parameters, ("cursorMark", cursor)]) as response:
             self.check(response)
-            body = read_body(response, monotonic() + DEADLINE * self.recipe.timeout)
+            body = read_body(response, monotonic() + self.recipe.deadline)
         raw = parse(body)
         if "error" in raw:
             self.refused(raw["error"], known_good)

@@ -20,6 +20,7 @@ _LEFT_OUT = frozenset(
 )
 _FORMULAE = frozenset({"disp-formula", "disp-formula-group", "inline-formula", "math", "tex-math", "chem-struct-wrap"})
 _PARAGRAPH = "\x04"  # a control character, so that no XML can hold it
+_APART = {"list-item": _PARAGRAPH, "list": _PARAGRAPH, "break": " "}
 _RAISED = str.maketrans("0123456789+-−", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻")
 
 
@@ -81,7 +82,7 @@ def _paragraphs(part: Element, treatment: Treatment) -> Iterator[str]:
     """The paragraphs right under a section, and the items of its lists."""
     for block in children(part, "p", "list", "list-item", "statement"):
         if name(block) == "p":
-            raw = text(block, lambda inner: _swap(inner, treatment))
+            raw = text(block, lambda inner: _swap(inner, treatment), _APART)
             yield from (one_line(treatment.settle(piece)) for piece in raw.split(_PARAGRAPH))
         else:
             yield from _paragraphs(block, treatment)
@@ -96,12 +97,7 @@ def _swap(element: Element, treatment: Treatment) -> str | None:
         return treatment.formula
     if tag in _LEFT_OUT:
         return " "
-    if tag == "sup":
-        return _raised(element, treatment)
-    if tag == "list":
-        items = (text(item, lambda inner: _swap(inner, treatment)) for item in children(element, "list-item"))
-        return _PARAGRAPH + _PARAGRAPH.join(items) + _PARAGRAPH
-    return " " if tag == "break" else None
+    return _raised(element) if tag == "sup" else None
 
 
 def _reference(xref: Element) -> str | None:
@@ -112,10 +108,11 @@ def _reference(xref: Element) -> str | None:
     return "" if kind in ("fn", "table-fn", "aff", "corresp", "author-notes") else None
 
 
-def _raised(sup: Element, treatment: Treatment) -> str | None:
+def _raised(sup: Element) -> str | None:
     """Raised digits stay raised, so that ten to the fifth is not a hundred and five."""
-    inner = text(sup, lambda each: _swap(each, treatment))
-    return inner.translate(_RAISED) if inner and all(c in "0123456789+-−" for c in inner) else None
+    digits = (sup.text or "").strip()
+    plain = next(iter(sup), None) is None and digits and all(c in "0123456789+-−" for c in digits)
+    return digits.translate(_RAISED) if plain else None
 
 
 def _title_swap(element: Element) -> str | None:

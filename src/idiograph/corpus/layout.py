@@ -15,6 +15,7 @@ import numpy as np
 from idiograph.corpus.glyphs import Page, Word
 
 T = TypeVar("T")
+INITIAL = 2.2  # times the size of the text: a letter so large begins a chapter, it does not go on with a line
 PRINTED, GUESSED = 0.07, 0.3
 GUTTER = 1.2  # ems; a wider gap parts two columns or cells, a narrower one two words of a loosely set line
 
@@ -110,10 +111,11 @@ def find_lines(page: Page) -> list[Line]:
 
 def follows(words: list[Word], word: Word) -> bool:
     """Whether a word goes on with the line: level with it, raised or lowered, and right behind its last word."""
-    size = max(max(w.size for w in words[-8:]), word.size)
-    return (
-        abs(word.base - level(words[-8:])) < 0.45 * size and -0.5 * size < word.left - words[-1].right < GUTTER * size
-    )
+    near, last = words[-8:], words[-1]
+    size = max(max(w.size for w in near), word.size)
+    if size > INITIAL * min(last.size, word.size):
+        return False
+    return abs(word.base - level(near)) < 0.45 * size and -0.5 * size < word.left - last.right < GUTTER * size
 
 
 def level(words: Sequence[Word]) -> float:
@@ -139,24 +141,32 @@ def reunite(groups: list[list[Word]]) -> list[list[Word]]:
 
 
 def touches(words: list[Word], other: list[Word]) -> bool:
-    size = max(words[-1].size, other[0].size)
-    return abs(level(words) - level(other)) < 0.25 * size and -size < other[0].left - words[-1].right < 0.8 * size
+    one, two = words[-1], other[0]
+    size = max(one.size, two.size)
+    if size > INITIAL * min(one.size, two.size):
+        return False
+    return abs(level(words) - level(other)) < 0.25 * size and -size < two.left - one.right < 0.8 * size
 
 
-def adopt_initials(lines: list[Line]) -> list[Line]:
+def adopt_initials(lines: Sequence[Line]) -> list[Line]:
     """Lines that have their large first letter back, which stands beside them and hangs over two or three of them."""
     out = list(lines)
     for initial in lines:
         if len(initial.text) == 1 and initial.text.isupper():
-            beside = [x for x in out if x.size < 0.6 * initial.size and is_beside(initial, x)]
-            first = min(beside, key=lambda x: x.base, default=None)
-            if first:
-                own = initial.text in "AIOY" and not first.words[0].text.isupper()
-                head, *rest = first.words
-                letter = replace(initial.words[0], base=first.base, size=first.size, font=first.font)
-                out[out.index(first)] = make_line(first.page, [letter, replace(head, glued=not own), *rest])
+            beside = [x for x in out if INITIAL * x.size < initial.size and is_beside(initial, x)]
+            if beside:
+                first = min(beside, key=lambda x: x.base)
+                out[out.index(first)] = with_initial(initial.words[0], first)
                 out.remove(initial)
     return out
+
+
+def with_initial(letter: Word, line: Line) -> Line:
+    """A line after its large first letter, which is a word by itself only where the language has such words."""
+    head, *rest = line.words
+    alone = letter.text in "AIOYÀ" and not head.text.isupper()
+    first = replace(letter, base=line.base, size=line.size, font=line.font)
+    return make_line(line.page, [first, replace(head, glued=not alone), *rest])
 
 
 def is_beside(initial: Line, line: Line) -> bool:
@@ -222,8 +232,8 @@ def typical_size(lines: Sequence[Line]) -> tuple[float, float]:
     """The size of most letters, and how far lines of the same text stray from it."""
     size = weigh((round(line.size, 1), len(line.text)) for line in lines)
     total = sum(len(line.text) for line in lines)
-    near = sum(len(line.text) for line in lines if abs(line.size - size) <= PRINTED * size)
-    if near > 0.4 * total:
+    same = sum(len(line.text) for line in lines if abs(line.size - size) <= 0.015 * size)
+    if same > 0.3 * total:
         return size, PRINTED
     ordered = sorted((line.size, len(line.text)) for line in lines)
     below = list(accumulate(weight for _, weight in ordered))

@@ -4,8 +4,9 @@ Everything that is wrong with a file is an `InputError` that says what; nothing 
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from html import unescape
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from lxml import etree  # pyright: ignore[reportAttributeAccessIssue]  (it comes without types)
@@ -30,6 +31,8 @@ class Element(Protocol):
 
 
 Swap = Callable[[Element], str | None]  # what stands for an element in the text; None: go on inside it
+
+NOTHING: Mapping[str, str] = MappingProxyType({})
 
 _DECLARED = re.compile(rb"""^\s*<\?xml[^>]{0,200}?encoding\s*=\s*["']([\w.:-]{1,40})["']""")
 _SPACES = re.compile(r"\s+")
@@ -106,27 +109,32 @@ def inside(element: Element | None, *names: str) -> Iterator[Element]:
         yield from (inner for inner in element.iter(*(f"{{*}}{each}" for each in names)) if inner is not element)
 
 
-def text(element: Element | None, swap: Swap = lambda _: None) -> str:
-    """The words inside an element on one line, with some elements swapped for something else."""
-    return "" if element is None else one_line("".join(_pieces(element, swap)))
+def text(element: Element | None, swap: Swap = lambda _: None, around: Mapping[str, str] = NOTHING) -> str:
+    """The words inside an element on one line, with some elements swapped for something else.
+
+    `around` says what to put before and after the content of the elements that it names.
+    """
+    return "" if element is None else one_line("".join(_pieces(element, swap, around)))
 
 
 def one_line(raw: str) -> str:
     return _SPACES.sub(" ", raw).strip()
 
 
-def _pieces(element: Element, swap: Swap, depth: int = 0) -> Iterator[str]:
+def _pieces(element: Element, swap: Swap, around: Mapping[str, str], depth: int = 0) -> Iterator[str]:
     if depth > MAX_DEPTH:
         raise InputError(f"the XML is nested deeper than {MAX_DEPTH} elements")
-    yield element.text or ""
+    edge = around.get(name(element), "") if around and depth else ""
+    yield edge + (element.text or "")
     for inner in element:
         if not isinstance(inner.tag, str):
             yield _entity(inner)
         elif (instead := swap(inner)) is not None:
             yield instead
         else:
-            yield from _pieces(inner, swap, depth + 1)
+            yield from _pieces(inner, swap, around, depth + 1)
         yield inner.tail or ""
+    yield edge
 
 
 def _entity(node: Element) -> str:

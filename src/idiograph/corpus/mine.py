@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from idiograph.corpus.card import write_triplet_card
 from idiograph.corpus.catalog import FOREIGN, NONE, REPEATED, SEVERAL, Catalog, read_catalog
 from idiograph.corpus.chance import uniform
-from idiograph.corpus.choose import NO_DOMAIN, NO_LABEL, NO_MATE, NO_OTHER, Task, choose, lay_out
+from idiograph.corpus.choose import NO_BOOK, NO_DOMAIN, NO_LABEL, NO_MATE, NO_OTHER, Task, choose, lay_out
 from idiograph.corpus.dedup import near_duplicates
 from idiograph.corpus.documents import Corpus
 from idiograph.corpus.spans import Progress, SpanPool, collect_terms, draw_spans, kind
@@ -105,8 +105,10 @@ class Miner:
     def __init__(self, corpus: Corpus, recipe: MineRecipe, work: Path, team: Team) -> None:
         self.recipe, self.work, self.team = recipe, work, team
         team.tell(0, None, "reading authors and fields")
-        self.catalog = without_copies(read_catalog(corpus, recipe), corpus, recipe, work)
-        check_language(self.catalog, recipe)
+        catalog = read_catalog(corpus, recipe)
+        check_language(catalog, recipe)
+        team.tell(0, None, "looking for copies")
+        self.catalog = without_copies(catalog, corpus, recipe, work)
         wanted = np.asarray(self.catalog.split != NONE)
         drawn = draw_spans(corpus, wanted, recipe, work, **team.arguments, progress=team.progress)
         self.dropped = Counter(self.catalog.dropped) + drawn
@@ -138,7 +140,7 @@ class Miner:
                 raise ServiceError(
                     f"{result.reason} while drawing {rule}-{size} ({result.detail}); run again with fewer workers"
                 )
-            self.dropped += result.dropped
+            self.dropped.update({f"{rule}-{size}: {reason}": count for reason, count in result.dropped.items()})
             found.append(result.rows)
             self.team.tell(min(done * BLOCK, len(order)), len(order), f"drawing {rule}-{size}")
         return np.concatenate([np.zeros((0, 4), dtype=np.int64), *found])
@@ -182,18 +184,20 @@ def check_language(catalog: Catalog, recipe: MineRecipe) -> None:
 
 def no_triplets(dropped: Mapping[str, int], recipe: MineRecipe) -> str:
     """Why there is nothing to write, and what to type next."""
-    common = Counter({reason: count for reason, count in dropped.items() if reason != FOREIGN}).most_common(3)
-    reasons = ", ".join(f"{reason} ({count})" for reason, count in common)
-    hints = [hint for reason, _ in common for begin, hint in ADVICE.items() if reason.startswith(begin)]
-    size = min(recipe.sentences)
-    return (
-        f"no triplet can be drawn from this corpus: {reasons or 'it is empty'}{hints[0].format(size) if hints else ''}"
+    whole = Counter(
+        {reason: count for reason, count in dropped.items() if not reason.startswith("span") and reason != FOREIGN}
     )
+    common = (whole or Counter(dropped)).most_common(3)
+    reasons = ", ".join(f"{reason} ({count})" for reason, count in common)
+    hints = [hint for reason, _ in common for part, hint in ADVICE.items() if part in reason]
+    advice = hints[0].format(min(recipe.sentences)) if hints else ""
+    return f"no triplet can be drawn from this corpus: {reasons or 'it is empty'}{advice}"
 
 
 ADVICE = {
     NO_DOMAIN: "; to draw negatives from all documents: --negatives any",
     NO_LABEL: "; to pass over such authors: --label set",
+    NO_BOOK: '; to allow two chapters of one book: containers = "any" under [mine] in a recipe',
     NO_MATE: "; to go by one author of each: --label first or last; to allow a second span: --rule unrestricted",
     NO_OTHER: "; add texts by others in the same field, or draw from all fields: --negatives any",
     SEVERAL: "; to go by one author of each: --label first or last",

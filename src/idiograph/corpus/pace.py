@@ -26,7 +26,10 @@ def site(url: str) -> str:
     >>> site("https://shs.hal.science/halshs-00868006"), site("http://127.0.0.1:8000/x")
     ('hal.science', '127.0.0.1:8000')
     """
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # half of an IPv6 address, say; whoever asks there will be told
+        return ""
     host = (parts.hostname or "").lower()
     if re.fullmatch(r"[0-9.]+|.*:.*", host) or "." not in host:
         return parts.netloc.rpartition("@")[2].lower()

@@ -13,6 +13,7 @@ from idiograph.corpus.citations import OPEN, mark
 from idiograph.corpus.stopwords import STOP_WORDS
 
 REACH = 200  # characters that the names of one citation may take
+MAX_WORDS = 16  # in the names of one citation
 INSIDE = 600  # characters that a bracket may have been open before the year
 
 _YEAR = r"(?:1[5-9]|20)\d\d[a-z]?(?![\w%/]|[–-]\d|\.\d)"
@@ -171,6 +172,8 @@ def _names_before(text: str, end: int, done: int, commas: bool) -> int | None:
         if kind == "other" or (kind == "joint" and not kinds):
             break
         kinds.append(kind)
+        if len(kinds) > MAX_WORDS:
+            return None
         start = start if kind == "joint" else token.start() + bracket + 1
         if bracket >= 0:
             break

@@ -47,6 +47,7 @@ class HarvestRecipe(Stage):
     attempts: int = Field(8, ge=1)
     backoff: float = Field(1.0, ge=0)
     timeout: float = Field(60.0, gt=0)
+    deadline: float = Field(600.0, gt=0)
     contact: str = ""
     proxy: str = ""
 

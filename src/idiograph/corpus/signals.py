@@ -14,9 +14,7 @@ Signal = Callable[[Reading], float]
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _SYMBOLS = re.compile(r"#|\.\.\.|…")
-_BULLET = re.compile(r"^\s*[•‣▪▫◦●○■□–*-]\s", re.M)
-_ELLIPSIS = re.compile(r"(?:\.\.\.|…)\s*$", re.M)
-_TERMINAL = re.compile(r"[.!?\"'”’»]\s*$", re.M)
+_BULLETS = tuple("•‣▪▫◦●○■□–*-")
 
 
 def words(reading: Reading) -> float:
@@ -65,15 +63,15 @@ def lorem_ipsum(reading: Reading) -> float:
 
 
 def lines_with_ellipsis(reading: Reading) -> float:
-    return _share(len(_ELLIPSIS.findall(reading.text)), _lines(reading))
+    return _lines(reading, lambda line: line.endswith(("...", "…")))
 
 
 def lines_with_full_stop(reading: Reading) -> float:
-    return _share(len(_TERMINAL.findall(reading.text)), _lines(reading))
+    return _lines(reading, lambda line: line.endswith((".", "!", "?", '"', "'", "”", "’", "»")))
 
 
 def lines_with_bullet(reading: Reading) -> float:
-    return _share(len(_BULLET.findall(reading.text)), _lines(reading))
+    return _lines(reading, lambda line: line.startswith(_BULLETS) and line[1:2].isspace())
 
 
 def duplicates(n: int) -> Signal:
@@ -99,8 +97,10 @@ def duplicates(n: int) -> Signal:
     return signal
 
 
-def _lines(reading: Reading) -> int:
-    return sum(1 for line in reading.text.split("\n") if line.strip())
+def _lines(reading: Reading, has: Callable[[str], bool]) -> float:
+    """The share of lines that are not empty and of which something holds."""
+    lines = [line.strip() for line in reading.text.split("\n") if line.strip()]
+    return _share(sum(map(has, lines)), len(lines))
 
 
 def _share(part: float, whole: int) -> float:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import islice
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -30,6 +31,7 @@ from idiograph.runner import Failure, run
 
 GROUPS = 8  # row groups in a block: 2048 documents
 PLAIN, CLOZE = "spans", "cloze"  # what is drawn: single spans, or an anchor with its context and a negative
+TRIED = 5  # spans looked at for each that is wanted: of some texts hardly any pass
 SURE = 0.25  # of the words are function words of the language: no detector is needed
 
 Progress = Callable[[int, int | None, str], None]
@@ -185,7 +187,7 @@ def plain_spans(
         return []
     kept: list[Found] = []
     candidates = runs(offsets, size)
-    for at in shuffled(range(len(candidates)), random):
+    for at in islice(shuffled(range(len(candidates)), random), TRIED * recipe.spans_per_document):
         start, end = candidates[at]
         if span := judge(text[start:end], at):
             kept.append(span)
@@ -198,12 +200,12 @@ def cloze_spans(
     text: str, offsets: Offsets, size: int, random: Random, recipe: MineRecipe, judge: Judge
 ) -> list[Found]:
     """Anchor, context and negative of up to `per_document` clozes, one after another."""
-    kept: list[Found] = []
-    places = range(size, len(offsets) - 2 * size + 1)
     if len(offsets) < 5 * size:
         judge.dropped[f"document: fewer than {5 * size} sentences"] += 1
         return []
-    for at in shuffled(places, random):
+    kept: list[Found] = []
+    places = range(size, len(offsets) - 2 * size + 1)
+    for at in islice(shuffled(places, random), TRIED * recipe.per_document):
         three = [judge(piece, place) for piece, place in cloze(text, offsets, at, size, random)]
         kept += [span for span in three if span] if all(three) else []
         if len(kept) == 3 * recipe.per_document:

@@ -10,7 +10,7 @@ from idiograph.types import Author
 
 LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 _LEFT_OUT = frozenset({"figure", "table", "note", "graphic", "head", "label", "figDesc", "listBibl", "biblStruct"})
-_BREAKS = frozenset({"lb", "pb", "cb", "s", "item", "cell", "row"})
+_SPACED: dict[str, str] = dict.fromkeys(("lb", "pb", "cb", "s", "item"), " ")
 
 
 def read_tei(data: bytes, citations: Citations = "mask", formulae: Formulae = "mask") -> Article:
@@ -63,7 +63,7 @@ def _paragraphs(div: Element | None, treatment: Treatment) -> list[str]:
         if name(part) == "formula":
             waiting = _displayed(part, treatment) if found and not _is_finished(found[-1]) else ""
             continue
-        paragraph = treatment.settle(text(part, lambda inner: _swap(inner, treatment)))
+        paragraph = treatment.settle(text(part, lambda inner: _swap(inner, treatment), _SPACED))
         if waiting and found and paragraph[:1].islower():
             found[-1] = " ".join(f"{found[-1]}{waiting}{paragraph}".split())
         elif paragraph:
@@ -107,9 +107,7 @@ def _swap(element: Element, treatment: Treatment) -> str | None:
         return _reference(element)
     if tag == "formula":
         return treatment.formula
-    if tag in _LEFT_OUT:
-        return " "
-    return f"{text(element, lambda inner: _swap(inner, treatment))} " if tag in _BREAKS else None
+    return " " if tag in _LEFT_OUT else None
 
 
 def _reference(ref: Element) -> str | None:

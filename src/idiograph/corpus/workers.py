@@ -21,6 +21,8 @@ from idiograph.corpus.cell import HEADER
 from idiograph.corpus.extractor import ExtractRecipe, Outcome
 from idiograph.errors import ServiceError
 
+CELL = "idiograph.corpus.cell"
+STARTING = 60.0  # seconds that a process may take until it is ready, on a machine that is busy
 MAX_ANSWER = 64_000_000
 RENEW = 500  # documents until a worker is replaced, whatever its libraries may have leaked
 
@@ -70,12 +72,21 @@ class Worker:
 
     def ready(self) -> subprocess.Popen[bytes]:
         if self.process is None:
-            self.process, self.served = start(self.recipe), 0
+            self.process, self.served = launch(self.recipe), 0
+            self.greet(self.process)
         if self.closed:  # asked after the start: `close` kills what it sees, and this is what it may not have seen
             self.bury(self.process)
             raise ServiceError("the extraction was stopped")
         self.served += 1
         return self.process
+
+    def greet(self, process: subprocess.Popen[bytes]) -> None:
+        """Wait until a new process is ready, so that its start does not count against its first document."""
+        with suppress(TimeoutError):
+            if exchange(process, b"", STARTING) or self.closed:
+                return
+        code = describe(self.bury(process))
+        raise ServiceError(f"a worker of the extractor did not start ({code}); see why: python -m {CELL} 9 999 9 999")
 
     def bury(self, process: subprocess.Popen[bytes]) -> int:
         """See a process off and give its exit code, which is its own if it was dead already."""
@@ -95,29 +106,36 @@ class Worker:
                 self.bury(self.process)
 
 
-def start(recipe: ExtractRecipe) -> subprocess.Popen[bytes]:
+def launch(recipe: ExtractRecipe) -> subprocess.Popen[bytes]:
     limits = map(str, (recipe.timeout, recipe.memory, recipe.max_pages, recipe.max_bytes))
-    command = [sys.executable, "-m", "idiograph.corpus.cell", *limits]
     pipe, null = subprocess.PIPE, subprocess.DEVNULL
-    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=null)
+    return subprocess.Popen([sys.executable, "-m", CELL, *limits], stdin=pipe, stdout=pipe, stderr=null)
 
 
 def ask(process: subprocess.Popen[bytes], pdf: Path, timeout: float) -> Outcome | None:
     """A worker's answer; status 408 if it takes too long, None if it has died."""
-    if not process.stdin or not process.stdout:
-        raise ValueError("the worker was started without pipes")
-    message, deadline = os.fsencode(pdf), time.monotonic() + timeout
+    message = os.fsencode(pdf)
     try:
-        process.stdin.write(HEADER.pack(0, len(message)) + message)
-        process.stdin.flush()
-        header = receive(process.stdout.fileno(), HEADER.size, deadline)
-        status, length = HEADER.unpack(header) if header else (0, MAX_ANSWER + 1)
-        body = receive(process.stdout.fileno(), length, deadline) if length <= MAX_ANSWER else None
+        told = exchange(process, HEADER.pack(0, len(message)) + message, timeout)
     except TimeoutError:
         return Outcome(408, reason="took too long", detail=f"more than {timeout:g} seconds")
+    return settle(*told) if told else None
+
+
+def exchange(process: subprocess.Popen[bytes], message: bytes, timeout: float) -> tuple[int, bytes] | None:
+    """Send a message and wait for status and body; None if the process is gone, or talks nonsense."""
+    if not process.stdin or not process.stdout:
+        raise ValueError("the worker was launched without pipes")
+    source, deadline = process.stdout.fileno(), time.monotonic() + timeout
+    try:
+        process.stdin.write(message)
+        process.stdin.flush()
     except BrokenPipeError:
         return None
-    return None if body is None else settle(status, body)
+    header = receive(source, HEADER.size, deadline)
+    status, length = HEADER.unpack(header) if header else (0, MAX_ANSWER + 1)
+    body = receive(source, length, deadline) if length <= MAX_ANSWER else None
+    return None if body is None else (status, body)
 
 
 def receive(source: int, count: int, deadline: float) -> bytes | None:

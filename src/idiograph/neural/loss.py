@@ -22,6 +22,7 @@ from torch.utils.checkpoint import checkpoint
 
 from idiograph.errors import InputError, SpecError
 from idiograph.neural.gather import extreme, gather, gather_padded, mean_of_all, rank, stack, world
+from idiograph.neural.learned import penalty, samples_anchors
 from idiograph.neural.maxsim import maxsim
 from idiograph.spec import unknown
 
@@ -47,6 +48,15 @@ class LossSettings:
             raise SpecError(unknown("loss", self.loss, LOSSES))
         if self.tau != "learn" and not self.tau > 0:
             raise SpecError(f"tau must be above 0 or 'learn', but got {self.tau}")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Texts:
+    """The patches of some texts. `weights` say how much each counts where it looks for a match; without them, one."""
+
+    vectors: Tensor  # (n, P, d)
+    mask: Tensor  # (n, P)
+    weights: Tensor | None = None  # (n, P)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,85 +130,83 @@ class Objective(nn.Module):
     def tau(self) -> Tensor:
         return self.log_tau.exp().clamp(SMALLEST, LARGEST)
 
-    def forward(self, vectors: Sequence[Tensor], masks: Sequence[Tensor], labels: Tensor | None = None) -> Tensor:
-        """`vectors` and `masks` per role: anchors, positives, negatives …; `labels` (rows, roles), the author-sets."""
-        if len(vectors) < 3 and self.settings.loss != "infonce":
+    def forward(self, roles: Sequence[Texts], labels: Tensor | None = None) -> Tensor:
+        """`roles` are the anchors, positives, negatives … of as many rows; `labels` (rows, roles) their author-sets."""
+        if len(roles) < 3 and self.settings.loss != "infonce":
             raise InputError(f"loss '{self.settings.loss}' needs triplets, but the rows are pairs; use 'infonce'")
-        self._start(masks[0])
+        self._start(roles[0])
         if self.settings.loss in WITH_TAU:
-            return self._among_all(vectors, masks, labels)
-        scores = self._scores(vectors[0], masks[0], *stack(vectors[1:], masks[1:]), columns=len(vectors) - 1)
-        self._count(scores, scores.negatives.shape[1])
+            return self._among_all(roles, labels)
+        scores = arrange(self.score(roles[0], joined(roles[1:])), len(roles) - 1)
+        self.negatives = torch.tensor(float(len(roles) - 2))
         return LOSSES[self.settings.loss](scores, self.tau, self.settings)
 
     @torch.no_grad()
-    def _start(self, mask: Tensor) -> None:
-        """A sum of cosines needs a temperature that has grown with the number of patches; the first batch says how many."""
+    def _start(self, anchors: Texts) -> None:
+        """A sum of cosines needs a temperature that grows with the number of patches; the first batch says how many."""
         if not self.started:
-            patches = mean_of_all(mask.sum(dim=1).float().mean())
-            self.log_tau += patches.log().to(self.log_tau)
+            counted = anchors.mask if anchors.weights is None else anchors.weights
+            self.log_tau += mean_of_all(counted.sum(dim=1).float().mean()).log().to(self.log_tau)
             self.started.fill_(True)
 
-    def _among_all(self, vectors: Sequence[Tensor], masks: Sequence[Tensor], labels: Tensor | None) -> Tensor:
-        """The candidates are those of all devices; so are the anchors, if the positives look for them in turn."""
-        turned = self.settings.symmetric
-        first = 0 if turned else 1
-        wide, mask = stack(vectors[first:], masks[first:])
-        roles = len(vectors) - first
-        wide, mask = gather_padded(wide, mask)
-        by_role = regroup(wide, roles), regroup(mask, roles)  # each (roles, rows of all, …)
-        sets = None if labels is None or not self.settings.mask_false_negatives else (labels, gather(labels))
-        skip = 1 if turned else 0
-        candidates = by_role[0][skip:].flatten(0, 1), by_role[1][skip:].flatten(0, 1)
-        scores = self._scores(vectors[0], masks[0], *candidates, columns=len(vectors) - 1, sets=sets)
-        self._count(scores, scores.matrix.shape[1] - 1)
+    def _among_all(self, roles: Sequence[Texts], labels: Tensor | None) -> Tensor:
+        """The candidates are those of all devices; so are the anchors, where the positives look for them in turn."""
+        sets = gather(labels) if labels is not None and self.settings.mask_false_negatives else None
+        own = labels[:, 0] if labels is not None else None
+        found = self.score(roles[0], gathered(roles[1:]))
+        scores = arrange(found, len(roles) - 1, own, None if sets is None else sets[:, 1:].T.flatten())
+        self._count(scores)
         loss = LOSSES[self.settings.loss](scores, self.tau, self.settings)
-        if not turned:
+        if not self.settings.symmetric:
             return loss
-        back = self._scores(vectors[1], masks[1], by_role[0][0], by_role[1][0], columns=1, sets=sets, anchors=True)
-        return (loss + infonce(back, self.tau)) / 2
+        found = self.score(roles[1], gathered(roles[:1]))
+        turned = arrange(found, 1, own, None if sets is None else sets[:, 0])
+        return (loss + infonce(turned, self.tau)) / 2
 
-    def _scores(
-        self,
-        a: Tensor,
-        a_mask: Tensor,
-        b: Tensor,
-        b_mask: Tensor,
-        columns: int,
-        sets: tuple[Tensor, Tensor] | None = None,
-        anchors: bool = False,
-    ) -> Scores:
-        """`b` holds `columns` blocks of rows, the first of which has the match of each row of `a` in its place."""
-        matrix = self._maxsim(a, a_mask, b, b_mask).float()
-        rows = len(b) // columns
-        offset = rank() * len(a) if rows > len(a) else 0
-        own = torch.arange(len(a), device=a.device) + offset
-        negatives = own[:, None] + rows * torch.arange(1, columns, device=a.device)[None]
-        false = None
-        if sets is not None:
-            theirs = sets[1][:, 0] if anchors else sets[1][:, 1:].T.flatten()
-            false = sets[0][:, :1] == theirs[None]
-            false = false.scatter(1, own[:, None], torch.zeros_like(own[:, None], dtype=torch.bool))
-        return Scores(matrix, own, negatives, false)
-
-    def _maxsim(self, a: Tensor, a_mask: Tensor, b: Tensor, b_mask: Tensor) -> Tensor:
-        mean, step = self.settings.score == "meansim", self.settings.score_rows or len(a)
-        if step >= len(a):
-            return maxsim(a, a_mask, b, b_mask, mean)
-        parts = [
-            checkpoint(maxsim, a[at : at + step], a_mask[at : at + step], b, b_mask, mean, use_reentrant=False)
-            for at in range(0, len(a), step)
+    def score(self, a: Texts, b: Texts) -> Tensor:
+        """Every text of `a` against every text of `b`, in float32."""
+        mean, vectors = self.settings.score == "meansim", a.vectors
+        if a.weights is not None:  # a positive factor passes through a maximum
+            vectors = vectors * a.weights.unsqueeze(-1)
+        step = self.settings.score_rows or len(vectors)
+        parts: list[Any] = [
+            checkpoint(maxsim, v, m, b.vectors, b.mask, mean and a.weights is None, use_reentrant=False)
+            if step < len(vectors)
+            else maxsim(v, m, b.vectors, b.mask, mean and a.weights is None)
+            for v, m in zip(vectors.split(step), a.mask.split(step), strict=True)
         ]
-        return torch.cat(parts)  # pyright: ignore[reportArgumentType]
+        found = torch.cat(parts).float()
+        return found / a.weights.sum(dim=1, keepdim=True) if mean and a.weights is not None else found
 
-    def _count(self, scores: Scores, others: int) -> None:
-        masked = torch.zeros(()) if scores.false is None else scores.false.sum(dim=1).float().mean()
-        self.negatives = others - masked  # a tensor: asking for its value would make the GPU wait
+    def _count(self, scores: Scores) -> None:
+        others = scores.matrix.shape[1] - 1
+        masked = 0.0 if scores.false is None else scores.false.sum(dim=1).float().mean()
+        self.negatives = torch.as_tensor(others - masked)  # a tensor: asking for its value would make the GPU wait
 
 
-def regroup(rows: Tensor, roles: int) -> Tensor:
-    """Rows as they come from the devices, (device, role, row), put by role: (roles, devices × rows, …)."""
-    return rows.unflatten(0, (world(), roles, -1)).transpose(0, 1).flatten(1, 2)
+def arrange(matrix: Tensor, columns: int, own: Tensor | None = None, theirs: Tensor | None = None) -> Scores:
+    """Say where the matches are: the candidates are `columns` blocks of rows, and the match of this device's row i is in
+    the first block, at row i of this device. `own` and `theirs` are the author-sets of both sides."""
+    count, rows = len(matrix), matrix.shape[1] // columns
+    place = torch.arange(count, device=matrix.device) + (rank() * count if rows > count else 0)
+    negatives = place[:, None] + rows * torch.arange(1, columns, device=matrix.device)[None]
+    if own is None or theirs is None:
+        return Scores(matrix, place, negatives)
+    false = (own[:, None] == theirs[None]).scatter(1, place[:, None], False)
+    return Scores(matrix, place, negatives, false)
+
+
+def joined(roles: Sequence[Texts]) -> Texts:
+    """Several roles end to end."""
+    return Texts(*stack([role.vectors for role in roles], [role.mask for role in roles]))
+
+
+def gathered(roles: Sequence[Texts]) -> Texts:
+    """The same of all devices: the first role of every device in turn, then the second …"""
+    one = joined(roles)
+    vectors, mask = gather_padded(one.vectors, one.mask)
+    shape = world(), len(roles), -1
+    return Texts(*(t.unflatten(0, shape).transpose(0, 1).flatten(0, 2) for t in (vectors, mask)))
 
 
 def merge(columns: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -212,26 +220,45 @@ def merge(columns: Sequence[dict[str, Any]]) -> dict[str, Any]:
 
 
 class Contrastive(nn.Module):
-    """The loss of a batch, with one pass of the model over all its texts. A sentence-transformers loss."""
+    """The loss of a batch, with one pass of the model over all its texts. A sentence-transformers loss.
 
-    def __init__(self, model: nn.Module, objective: Objective) -> None:
+    `share` scales it: of a batch that is taken in k parts, each part has the share 1 / k.
+    """
+
+    def __init__(self, model: Any, objective: Objective, share: float = 1.0) -> None:
         super().__init__()
-        self.model, self.objective = model, objective
+        self.model, self.objective, self.share = model, objective, share
 
     def forward(self, sentence_features: Iterable[dict[str, Any]], labels: Tensor | None = None) -> Tensor:
         columns = list(sentence_features)
-        output = self.model(merge(columns), task="document")
+        if samples_anchors(self.model):
+            return self._apart(columns, labels) * self.share
         rows = len(columns[0]["input_ids"])
-        vectors, masks = output["token_embeddings"].split(rows), output["attention_mask"].bool().split(rows)
-        return self.objective(vectors, masks, labels)
+        output = self.model(merge(columns), task="document")
+        return self.objective(split(output, rows), labels) * self.share
+
+    def _apart(self, columns: Sequence[dict[str, Any]], labels: Tensor | None) -> Tensor:
+        """Anchors for themselves: the published learned boundaries are drawn by chance for anchors, and for nobody else."""
+        rows = len(columns[0]["input_ids"])
+        anchors = self.model(merge(columns[:1]), task="query")
+        others = self.model(merge(columns[1:]), task="document")
+        loss = self.objective([*split(anchors, rows), *split(others, rows)], labels)
+        return loss + penalty(self.model, anchors)
+
+
+def split(output: dict[str, Any], rows: int) -> list[Texts]:
+    """What a model made of several columns of `rows` texts, column by column."""
+    vectors, masks = output["token_embeddings"].split(rows), output["attention_mask"].bool().split(rows)
+    weights = output["patch_weights"].split(rows) if "patch_weights" in output else [None] * len(masks)
+    return [Texts(*column) for column in zip(vectors, masks, weights, strict=True)]
 
 
 class CachedContrastive(CachedMultiVectorMultipleNegativesRankingLoss):
     """The same loss and gradient in the memory of `rows` texts at a time, for twice the forward passes (GradCache)."""
 
-    def __init__(self, model: Any, objective: Objective, rows: int) -> None:
+    def __init__(self, model: Any, objective: Objective, rows: int, share: float = 1.0) -> None:
         super().__init__(model, mini_batch_size=rows)
-        self.objective = objective
+        self.objective, self.share = objective, share
         self._labels: Tensor | None = None
 
     def forward(self, sentence_features: Iterable[dict[str, Any]], labels: Tensor | None = None) -> Tensor:
@@ -241,8 +268,8 @@ class CachedContrastive(CachedMultiVectorMultipleNegativesRankingLoss):
     def calculate_loss(
         self, reps: list[list[Tensor]], masks_chunks: list[list[Tensor]], *, with_backward: bool = False
     ) -> Tensor:
-        columns = [stack(r, m) for r, m in zip(reps, masks_chunks, strict=True)]
-        loss = self.objective([v for v, _ in columns], [m for _, m in columns], self._labels)
+        roles = [Texts(*stack(r, m)) for r, m in zip(reps, masks_chunks, strict=True)]
+        loss = self.objective(roles, self._labels) * self.share
         if with_backward:
             loss.backward()
             loss = loss.detach()

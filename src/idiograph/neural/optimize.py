@@ -128,17 +128,17 @@ class Shadow:
             self.model.load_state_dict(before)
 
 
-def snapshot(model: nn.Module) -> State:
-    """A copy of the weights."""
-    return {name: value.detach().clone() for name, value in model.state_dict().items()}
+def snapshot(model: nn.Module, device: str | None = None) -> State:
+    """A copy of the weights, on another device if one is named."""
+    return {name: value.detach().to(device or value.device, copy=True) for name, value in model.state_dict().items()}
 
 
 @torch.no_grad()
-def average(model: nn.Module, base: State, share: float) -> None:
-    """Move the weights back towards those of `base`: 0 leaves them, 1 restores it. Often keeps what the base knew of other
-    fields at a small price in the field that was trained on."""
+def average(state: State, base: State, share: float) -> None:
+    """Move weights in place towards those of `base`: 0 leaves them, 1 restores it. Often keeps what the base knew of other
+    fields, at a small price in the field that was trained on."""
     if not 0 <= share <= 1:
         raise SpecError(f"average_with_base must be between 0 and 1, but got {share}")
-    for name, value in model.state_dict().items():
-        if name in base and value.is_floating_point():
+    for name, value in state.items():
+        if share and name in base and value.is_floating_point():
             value.lerp_(base[name].to(value), share)

@@ -35,7 +35,7 @@ class Fault:
     """A way to misbehave, for `times` requests under `path` after `after` of them went well.
 
     `kind` is `status:CODE`, `reset`, `hang:SECONDS`, `html`, `junk`, `latin`, `deep`, `error`, `stuck`, `back`,
-    `empty`, `cut` (less than was announced) or `open` (cut, and nothing was announced).
+    `empty`, `cut` (less than was announced), `open` (cut, and nothing was announced) or `drip:SECONDS` (between bytes).
     """
 
     kind: str
@@ -139,6 +139,7 @@ class Handler(BaseHTTPRequestHandler):
 
     hal: Hal
     protocol_version = "HTTP/1.1"
+    pause = 0.0
     disable_nagle_algorithm = True  # or each answer waits for the acknowledgement of its own header
 
     def log_message(self, format: str, *args: object) -> None:
@@ -178,6 +179,7 @@ class Handler(BaseHTTPRequestHandler):
             self.send(200, PAGES[name], "text/html" if name == "html" else "application/json; charset=utf-8")
         else:
             time.sleep(float(argument) if name == "hang" else 0)
+            self.pause = float(argument) if name == "drip" else 0.0
             self.route(seen, name)
 
     def route(self, seen: Seen, fault: str) -> None:
@@ -227,7 +229,11 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.send_header("Connection", "close") if bare else self.send_header("Content-Length", str(len(body)))
         self.end_headers()
-        self.wfile.write(body[: len(body) // 2] if cut else body)
+        for part in (
+            [body[i : i + 1] for i in range(len(body))] if self.pause else [body[: len(body) // 2] if cut else body]
+        ):
+            self.wfile.write(part)
+            time.sleep(self.pause)
         self.close_connection = self.close_connection or cut or bare
 
     def reset(self) -> None:
