@@ -4,6 +4,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import settings
+
+settings.register_profile("machine", deadline=None, derandomize=True)  # a busy machine is not a failure, nor is luck a test
+settings.load_profile("machine")
 
 TEXTS = [
     "In so far as the tide may be measured, it has been; the harbour-master's book, however, disagrees.",

@@ -74,7 +74,8 @@ def pdf(sheets: Sequence[Sheet]) -> bytes:
     """A PDF file of these pages."""
     kids = " ".join(f"{4 + len(FONTS) + 2 * i} 0 R" for i in range(len(sheets)))
     fonts = " ".join(f"/F{i} {3 + i} 0 R" for i in range(len(FONTS)))
-    objects = ["<< /Type /Catalog /Pages 2 0 R >>", f"<< /Type /Pages /Kids [{kids}] /Count {len(sheets)} >>"]
+    objects: list[str | bytes] = ["<< /Type /Catalog /Pages 2 0 R >>"]
+    objects.append(f"<< /Type /Pages /Kids [{kids}] /Count {len(sheets)} >>")
     widths = " ".join(["500"] * 224)
     for name in FONTS:
         shape = f"/FirstChar 32 /LastChar 255 /Widths [{widths}] /Encoding /WinAnsiEncoding"

@@ -17,17 +17,18 @@ from idiograph.corpus.download import DownloadRecipe, download, file_name
 from idiograph.corpus.licence import OPEN, licence_kind
 from idiograph.corpus.records import KIND, Person, Record, to_line
 from idiograph.errors import ArtifactError, ServiceError
-from idiograph.standin.archive import HOME, archive
+from idiograph.standin.archive import HOME, Archive, archive
 from idiograph.standin.hal import Fault, Hal
 from idiograph.store import Manifest, seal
 
-PDF = archive(20).files["/hal-00000001/file/paper.pdf"]
+FILES = archive(20)
+PDF = FILES.files["/hal-00000001/file/paper.pdf"]
 GENTLE = DownloadRecipe(interval=0, backoff=0, timeout=0.5, attempts=3)
 
 
 @pytest.fixture
 def hal() -> Iterator[Hal]:
-    with Hal(archive(20)) as server:
+    with Hal(Archive(FILES.docs, dict(FILES.files))) as server:
         yield server
 
 
@@ -259,6 +260,19 @@ def test_a_server_that_keeps_failing_is_left_alone(hal: Hal, tmp_path: Path) -> 
     assert len(hal.seen) == 4
     hal.faults = []
     assert download(records, tmp_path / "pdf", recipe).counts["files"] == 8
+
+
+def test_other_sites_go_on_when_one_is_given_up(hal: Hal, tmp_path: Path) -> None:
+    with Hal(Archive(), host="127.0.0.2") as gone:
+        pass
+    records = [record(gone, place) for place in range(1, 9)] + [record(hal, place) for place in range(11, 19)]
+    with pytest.raises(ServiceError, match=r"^127.0.0.2:\d+ failed for 4 files in a row"):
+        download(
+            keep(tmp_path / "records", records),
+            tmp_path / "pdf",
+            GENTLE.model_copy(update={"give_up": 4, "attempts": 1, "workers": 1}),
+        )
+    assert len(list((tmp_path / "pdf").glob("*.pdf"))) == 8
 
 
 # --- politeness ---

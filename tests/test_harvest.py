@@ -24,21 +24,24 @@ from idiograph.errors import ArtifactError, IdiographError, InputError, ServiceE
 from idiograph.standin.archive import Archive, archive
 from idiograph.standin.hal import Fault, Hal
 
-SHARED = Path(__file__).parents[2] / "shared" / "fixtures" / "hal"
 DEPOSITS = 60
 
 
+@pytest.fixture(scope="module")
+def deposits() -> Archive:
+    return archive(DEPOSITS)
+
+
 @pytest.fixture
-def hal() -> Iterator[Hal]:
-    with Hal(archive(DEPOSITS)) as server:
+def hal(deposits: Archive) -> Iterator[Hal]:
+    """A server whose archive a test may change."""
+    with Hal(Archive([dict(one) for one in deposits.docs], dict(deposits.files))) as server:
         yield server
 
 
 @pytest.fixture
-def real() -> dict[str, Any]:
-    path = SHARED / "hal_api_doc_example.json"
-    if not path.is_file():
-        pytest.skip("the real HAL answer is not on this machine")
+def real(shared: Path) -> dict[str, Any]:
+    path = shared / "fixtures" / "hal" / "hal_api_doc_example.json"
     return json.loads(path.read_text(encoding="utf-8"))["response"]["docs"][0]
 
 
@@ -100,10 +103,8 @@ def test_a_real_answer_becomes_a_record(real: dict[str, Any]) -> None:
     assert record.complete
 
 
-def test_real_records_have_the_fields_that_we_write() -> None:
-    path = SHARED / "hal_metadata_records.json"
-    if not path.is_file():
-        pytest.skip("the real HALvest records are not on this machine")
+def test_real_records_have_the_fields_that_we_write(shared: Path) -> None:
+    path = shared / "fixtures" / "hal" / "hal_metadata_records.json"
     for published in json.loads(path.read_text(encoding="utf-8")):
         ours = json.loads(to_line(to_record(doc())))
         assert published.keys() <= ours.keys()
@@ -130,6 +131,11 @@ def test_an_orcid_stays_with_its_author() -> None:
     text = tei(tei_author("Abadie", "501-77"), tei_author("Besson", "502-0", orcid))
     record = to_record(doc(authORCIDIdExt_s=[orcid], label_xml=text))
     assert [one.orcid for one in record.authors] == ["", orcid]
+
+
+def test_an_orcid_that_two_could_claim_goes_to_neither() -> None:
+    text = tei(tei_author("Abadie", "501-77"), tei_author("Abadie", "501-77", "0000-0003-3505-3383"))
+    assert [one.orcid for one in to_record(doc(label_xml=text)).authors] == ["", ""]
 
 
 def test_an_orcid_without_its_author_in_the_tei_is_not_guessed() -> None:
@@ -183,6 +189,21 @@ def test_the_embargo_and_the_kind_come_from_the_main_pdf() -> None:
     assert (record.url, record.kind, record.embargo) == ("https://hal.science/x/a.pdf", "author", "2031-05-01")
 
 
+def test_a_pdf_without_its_own_date_is_held_as_long_as_any_other_file() -> None:
+    files = (
+        "<ref type='file' target='https://hal.science/x/document'><date notBefore='2031-01-01'/></ref>"
+        "<ref type='file' subtype='author' n='1' target='https://hal.science/x/a.pdf'/>"
+    )
+    assert to_record(doc(label_xml=tei(tei_author("Abadie", "501-77"), files=files))).embargo == "2031-01-01"
+
+
+def test_files_of_older_versions_are_not_taken() -> None:
+    old = "<ref type='file' subtype='author' n='1' target='https://hal.science/x/v1.pdf'/></edition><edition type='current'>"
+    new = "<ref type='file' subtype='author' n='1' target='https://hal.science/x/v2.pdf'/>"
+    text = tei(tei_author("Abadie", "501-77"), files=old + new).replace("<edition type='current'>", "<edition>", 1)
+    assert to_record(doc(label_xml=text)).url == "https://hal.science/x/v2.pdf"
+
+
 def test_only_the_most_special_domains_are_kept_and_the_primary_comes_first() -> None:
     codes = ["spi", "spi.acou", "phys", "phys.meca", "phys.meca.acou"]
     record = to_record(doc(domainAllCode_s=codes, primaryDomain_s="phys.meca.acou"))
@@ -229,9 +250,28 @@ def test_a_tei_of_a_million_levels_does_no_harm() -> None:
     assert to_record(doc(label_xml=deep)).halid == "hal-00000012"
 
 
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"title_s": ["x" * 1_000_000 + " @"]},
+        {"title_s": ["&" * 1_000_000]},
+        {"domainAllCode_s": ["." * 1_000_000, "a." * 500_000]},
+        {"authIdHasPrimaryStructure_fs": ["501-77_FacetSep_A_JoinSep_1_FacetSep_B"] * 200_000},
+        {"label_xml": tei(tei_author("Abadie", "501-77", "0" * 1_000_000))},
+        {"producedDate_s": "9" * 1_000_000},
+    ],
+    ids=lambda changes: next(iter(changes)),
+)
+def test_a_huge_field_costs_no_more_than_its_length(changes: dict[str, Any]) -> None:
+    start = time.process_time()
+    assert to_record(doc(**changes)).halid == "hal-00000012"
+    assert time.process_time() - start < 10
+
+
 def test_half_a_surrogate_can_be_written() -> None:
-    record = to_record(doc(title_s=["a \ud800 b"], uri_s="https://hal.science/\udfff"))
-    assert to_line(record).encode()
+    fields = [key for key in query.FIELDS if key.endswith(("_s", "_tdate")) and key != "halId_s"]
+    for field in fields:
+        assert to_line(to_record(doc(**{field: ["a \ud800 b"]}))).encode()
 
 
 JSON = st.recursive(
@@ -330,11 +370,19 @@ def test_filters_let_the_right_ones_through(hal: Hal, tmp_path: Path, changes: d
     assert found(tmp_path / "out") == [one["halId_s"] for one in with_files(hal) if keep(one)]
 
 
+def test_what_is_not_open_access_is_not_harvested(hal: Hal, tmp_path: Path) -> None:
+    hal.archive.docs[0]["openAccess_bool"] = False
+    harvest(tmp_path / "out", asking(hal))
+    assert found(tmp_path / "out") == [one["halId_s"] for one in with_files(hal)[1:]]
+
+
 def test_notices_without_a_file_can_be_harvested_too(hal: Hal, tmp_path: Path) -> None:
     for one in hal.archive.docs:
         one["openAccess_bool"] = True
-    harvest(tmp_path / "out", asking(hal, files=False))
-    assert len(found(tmp_path / "out")) == DEPOSITS
+    harvest(tmp_path / "files", asking(hal))
+    harvest(tmp_path / "all", asking(hal, files=False))
+    assert len(found(tmp_path / "files")) == len(with_files(hal)) < DEPOSITS
+    assert len(found(tmp_path / "all")) == DEPOSITS
 
 
 @pytest.mark.parametrize(("portal", "path"), [("tel", "/search/tel/"), ("FRANCE-GRILLES", "/search/FRANCE-GRILLES/")])

@@ -180,6 +180,13 @@ def test_the_cover_page_of_the_archive_is_left_out() -> None:
     assert "archive" not in paper.title
 
 
+def test_a_later_page_that_speaks_of_the_archive_stays() -> None:
+    sheets = [Sheet(heading(100, 120, f"{number + 1} Section")) for number in range(3)]
+    for number, sheet in enumerate(sheets):
+        sheet.paragraph(100, 140, f"{prose(5, number)} We deposited it under HAL Id: hal-01234567 in May.", 400)
+    assert len(body(*sheets)) == 3
+
+
 def test_references_are_cut_and_what_follows_them_is_annex() -> None:
     sheet, y = column()
     y = sheet.paragraph(100, y, prose(6), 400)

@@ -29,7 +29,7 @@ class MineRecipe(Stage):
     sentences: tuple[Annotated[int, Field(ge=1, le=50)], ...] = Field(default=(4,), min_length=1)
     per_document: int = Field(default=5, ge=1)
     label: Literal["identified", "set", "first", "last", "single"] = "identified"
-    negatives: Literal["domain", "lexical", "any"] = "domain"
+    negatives: Literal["domain", "lexical", "matched", "any"] = "domain"
     positives: Literal["any", "far"] = "any"
     containers: Literal["apart", "any"] = "apart"  # may a positive be from the book that its anchor is from?
     candidates: int = Field(default=30, ge=2, le=1000)  # of which the lexically nearest or farthest is taken
@@ -89,6 +89,56 @@ class IndexRecipe(Stage):
     dtype: Literal["float16", "float32"] = "float16"
 
 
+class TrainRecipe(Stage):
+    """How a model is trained: what it is, what it learns from, and how. `auto` leaves a number to the run."""
+
+    backbone: str = "default"
+    patch: str = "auto"
+    keep: Literal["all", "words"] = "all"
+    head: Literal["none", "linear", "mlp"] = "none"
+    dim: Annotated[int, Field(ge=1)] | Literal["none"] = "none"
+    layers: Literal["last", "mean"] = "last"
+    center: bool = False
+    boundaries: Literal["budget", "reg1", "reg2"] = "budget"
+
+    weights: tuple[float, ...] = ()  # of each collection of triplets, in the order given; none: by size
+    mixing: Literal["rows", "batches"] = "rows"
+    anchors: int = Field(default=500, ge=1)
+    pool: int = Field(default=4000, ge=1)
+
+    loss: Literal["infonce", "triplet", "margin", "hard-margin", "hybrid"] = "infonce"
+    tau: Annotated[float, Field(gt=0)] | Literal["learn"] = "learn"
+    score: Literal["meansim", "maxsim"] = "meansim"
+    margin: float = Field(default=0.2, ge=0)
+    mix: float = Field(default=0.5, ge=0, le=1)
+    symmetric: bool = False
+    mask_false_negatives: bool = True
+    score_rows: int = Field(default=0, ge=0)
+
+    batch: int = Field(default=64, ge=1)
+    accumulate: int = Field(default=1, ge=1)
+    epochs: float = Field(default=1.0, gt=0)
+    steps: Annotated[int, Field(ge=1)] | Literal["auto"] = "auto"
+    lr: float = Field(default=2e-5, gt=0)
+    head_lr: Annotated[float, Field(gt=0)] | Literal["auto"] = 1e-3
+    weight_decay: float = Field(default=0.01, ge=0)
+    decay_all: bool = False
+    warmup: float = Field(default=0.1, ge=0, le=1)
+    schedule: Literal["cosine", "linear", "constant"] = "cosine"
+    clip: float = Field(default=1.0, ge=0)
+    precision: Literal["auto", "bf16", "fp16", "fp32"] = "auto"
+    max_length: int = Field(default=512, ge=4)
+    chunk: int = Field(default=0, ge=0)
+    layer_decay: float = Field(default=1.0, gt=0, le=1)
+    freeze_layers: int = Field(default=0, ge=0)
+    ema: float = Field(default=0.0, ge=0, lt=1)
+    average_with_base: float = Field(default=0.0, ge=0, le=1)
+    validate_every: Annotated[int, Field(ge=1)] | Literal["auto"] = "auto"
+    save_every: Annotated[int, Field(ge=1)] | Literal["auto"] = "auto"
+    log_every: int = Field(default=10, ge=1)
+    seed: int = 7
+
+
 class Recipe(Stage):
     """All stages of one run."""
 
@@ -97,6 +147,7 @@ class Recipe(Stage):
     style: StyleRecipe = StyleRecipe()
     evaluate: EvaluateRecipe = EvaluateRecipe()
     index: IndexRecipe = IndexRecipe()
+    train: TrainRecipe = TrainRecipe()
 
 
 # Only what differs from the defaults above, which are `sound`.
@@ -113,6 +164,22 @@ PRESETS: dict[str, dict[str, dict[str, Any]]] = {
             "short_documents": "keep",
             "spans_per_document": 100,
             "repeats": True,
+        },
+        "train": {
+            "backbone": "answerdotai/ModernBERT-base",
+            "head": "mlp",
+            "boundaries": "reg2",
+            "tau": 0.5,
+            "score": "maxsim",
+            "mask_false_negatives": False,
+            "batch": 32,
+            "accumulate": 2,
+            "lr": 3e-5,
+            "head_lr": "auto",
+            "weight_decay": 0.1,
+            "decay_all": True,
+            "clip": 0.0,
+            "precision": "fp16",
         },
         "style": {"score": "maxsim", "keep": "words"},
         "evaluate": {"own_document": "keep", "measures": ("R@20", "R@100", "nDCG@20", "nDCG@100", "Hit@1", "RR")},

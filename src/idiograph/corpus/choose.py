@@ -1,28 +1,27 @@
 """Which spans make a triplet: positives by the same author-set, negatives from the same field by nobody of them.
 
 All documents of a block are drawn for at once, in numpy. A draw depends on the seed, the document's id and the number of
-the triplet, never on a neighbour; groups are laid out by key, so that the order of the corpus does not matter either.
+the triplet, never on a neighbour.
 """
 
 from collections import Counter
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from idiograph.corpus.catalog import NONE, Catalog
+from idiograph.corpus.catalog import NONE
 from idiograph.corpus.chance import below
 from idiograph.corpus.lexical import Lexicon, Terms
-from idiograph.corpus.spans import SpanPool
-from idiograph.corpus.split import SPLITS
+from idiograph.corpus.tables import Tables
 from idiograph.recipe import MineRecipe
 
 Longs = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
+LEXICAL = ("lexical", "matched")  # negatives that are chosen by their words
 TRIES = 40  # draws before a field is given up on; one of no more than so many documents is gone through whole
 ROUNDS = 8  # draws again where a triplet was there already
 ANCHOR, POSITIVE, NEGATIVE, MATE, OTHER, START = range(6)  # what is drawn
@@ -33,134 +32,6 @@ NO_BOOK = "no other document by this author-set outside its book"
 NO_SECOND = "no other document by this author-set, nor a second span"
 NO_DOMAIN = "no domain"
 NO_OTHER = "no document by others in this field"
-
-
-@dataclass(frozen=True)
-class Groups:
-    """Documents in groups: `members[first[g] : first[g + 1]]` are those of group g; `of` is a document's group or NONE."""
-
-    members: Longs
-    first: Longs
-    of: Longs
-
-    @classmethod
-    def by(cls, number: Longs, within: Longs, keys: NDArray[np.uint64]) -> "Groups":
-        """Group documents by number (NONE: in no group), ordered by `within` and then by key."""
-        order = np.lexsort((keys, within, number))
-        order = order[number[order] != NONE]
-        _, starts, dense = np.unique(number[order], return_index=True, return_inverse=True)
-        of = np.full(len(number), NONE, dtype=np.int64)
-        of[order] = dense
-        return cls(order, np.append(starts, len(order)).astype(np.int64), of)
-
-    def start(self, docs: Longs) -> Longs:
-        """Where the group of each document begins in `members`; 0 where there is none."""
-        return np.where(self.of[docs] == NONE, 0, self.first[self.of[docs]])
-
-    def size(self, docs: Longs) -> Longs:
-        return np.where(self.of[docs] == NONE, 0, self.first[self.of[docs] + 1] - self.first[self.of[docs]])
-
-
-@dataclass(frozen=True)
-class Tables:
-    """All that drawing needs, as plain arrays: saved once, mapped by every worker."""
-
-    keys: NDArray[np.uint64]
-    usable: Bools  # in a split, and with spans
-    labelled: Bools
-    fielded: Bools
-    first: Longs  # spans of a document
-    at: NDArray[np.int32]  # first sentence of a span
-    mates: Longs  # documents by author-set, those of one book together
-    mates_first: Longs  # where the author-set of a document begins
-    mates_size: Longs
-    own_first: Longs  # where its own book, or it alone, begins
-    own_size: Longs
-    field: Longs
-    field_first: Longs
-    field_size: Longs
-    primary: Longs
-    primary_first: Longs
-    primary_size: Longs
-    people_first: Longs
-    people: Longs  # document · 2^32 + person, in order
-    crowd: NDArray[np.uint64]  # 64 bits of who wrote it: no common bit, nobody in common
-
-    def save(self, folder: Path) -> None:
-        folder.mkdir(exist_ok=True)
-        for field in fields(self):
-            np.save(folder / f"{field.name}.npy", getattr(self, field.name))
-
-    @classmethod
-    def load(cls, folder: Path) -> "Tables":
-        return cls(**{f.name: np.load(folder / f"{f.name}.npy", mmap_mode="r") for f in fields(cls)})
-
-
-def lay_out(catalog: Catalog, pool: SpanPool, recipe: MineRecipe) -> Tables:
-    """The tables for one kind of span. Only documents that have spans are drawn from."""
-    usable = (catalog.split != NONE) & (pool.counts > 0)
-    split = catalog.split.astype(np.int64)
-    zero = np.zeros(len(catalog), dtype=np.int64)
-    everyone = zero if recipe.negatives == "any" else None
-
-    def grouped(number: NDArray[Any], within: Longs = zero) -> Groups:
-        whole = np.where(usable & (number != NONE), number.astype(np.int64) * len(SPLITS) + split, NONE)
-        return Groups.by(whole, within, catalog.keys)
-
-    every = np.arange(len(catalog))
-    alone = (catalog.container == NONE) | (recipe.containers == "any")
-    book = np.where(alone, NONE - 1 - rank(catalog.keys), catalog.container)
-    mates = grouped(catalog.label, book)
-    own = own_ranges(mates, book)
-    field = grouped(catalog.field if everyone is None else everyone)
-    primary = grouped(catalog.primary if everyone is None else everyone)
-    return Tables(
-        keys=catalog.keys,
-        usable=usable,
-        labelled=catalog.label != NONE,
-        fielded=np.array(field.of != NONE),
-        first=pool.first,
-        at=pool.at,
-        mates=mates.members,
-        mates_first=mates.start(every),
-        mates_size=mates.size(every),
-        own_first=own[0],
-        own_size=own[1],
-        field=field.members,
-        field_first=field.start(every),
-        field_size=field.size(every),
-        primary=primary.members,
-        primary_first=primary.start(every),
-        primary_size=primary.size(every),
-        people_first=catalog.people.first,
-        people=np.sort((catalog.people.owner << 32) + catalog.people.values),
-        crowd=crowds(catalog),
-    )
-
-
-def rank(keys: NDArray[np.uint64]) -> Longs:
-    return np.argsort(np.argsort(keys, kind="stable"), kind="stable")
-
-
-def own_ranges(mates: Groups, book: Longs) -> tuple[Longs, Longs]:
-    """For each document where those of its own book begin in its author-set, and how many they are: at least itself."""
-    members = mates.members
-    first, size = np.zeros(len(book), dtype=np.int64), np.zeros(len(book), dtype=np.int64)
-    if len(members):
-        new = np.ones(len(members), dtype=bool)
-        new[1:] = (book[members][1:] != book[members][:-1]) | (mates.of[members][1:] != mates.of[members][:-1])
-        starts = np.flatnonzero(new)
-        run = np.cumsum(new) - 1
-        first[members] = starts[run]
-        size[members] = np.diff(np.append(starts, len(members)))[run]
-    return first, size
-
-
-def crowds(catalog: Catalog) -> NDArray[np.uint64]:
-    bits = np.uint64(1) << (catalog.people.values.astype(np.uint64) % np.uint64(64))
-    found = np.zeros(len(catalog), dtype=np.uint64)
-    np.bitwise_or.at(found, catalog.people.owner, bits)
-    return found
 
 
 @dataclass(frozen=True)
@@ -188,6 +59,11 @@ def opened(folder: Path, terms: Path | None) -> tuple[Tables, Lexicon | None]:
     if terms is None:
         return Tables.load(folder), None
     return Tables.load(folder), Lexicon(Terms.open(terms))
+
+
+def width(recipe: MineRecipe) -> int:
+    """How many candidates are held at once for one document."""
+    return recipe.per_document * (TRIES + (recipe.candidates if recipe.negatives in LEXICAL else 1))
 
 
 def choose(docs: Longs, task: Task) -> Chosen:
@@ -240,7 +116,7 @@ class Drawing:
         """One triplet for each document and number: (document, anchor, positive, negative), NONE for what was not found."""
         anchor = self._slot(doc, doc, ANCHOR, number, again)
         positive = self._positive(doc, anchor, number, again)
-        negative = self._negative(doc, anchor, number, again)
+        negative = self._negative(doc, anchor, positive, number, again)
         return np.stack([doc, anchor, positive, negative], axis=1)
 
     def _slot(self, owner: Longs, doc: Longs, *draw: ArrayLike) -> Longs:
@@ -270,19 +146,24 @@ class Drawing:
         at = np.where(at >= own, at + self.t.own_size[doc], at)
         return np.where(others > 0, self.t.mates[np.minimum(at, len(self.t.mates) - 1)], doc)
 
-    def _negative(self, doc: Longs, anchor: Longs, number: Longs, again: int) -> Longs:
+    def _negative(self, doc: Longs, anchor: Longs, positive: Longs, number: Longs, again: int) -> Longs:
         """A span from the same field, by nobody of the same people; failing that, from the same primary field."""
-        near = self.recipe.negatives == "lexical"
-        wanted = self.recipe.candidates if near else 1
+        wanted = self.recipe.candidates if self.lexicon and self.recipe.negatives in LEXICAL else 1
         other, fine = self._others(doc, number, again, wanted, "field")
         empty = np.flatnonzero(~fine.any(axis=1))
         if len(empty):
             other[empty], fine[empty] = self._others(doc[empty], number[empty], again, wanted, "primary")
         span = self._slot(doc[:, None], other, NEGATIVE, number[:, None], again, np.arange(wanted)[None])
-        best = fine.argmax(axis=1)
-        if near and self.lexicon:
-            best = np.where(fine, self.lexicon.scores(anchor, span), -1.0).argmax(axis=1)
+        best = fine.argmax(axis=1) if wanted == 1 else self._best(anchor, positive, span, fine)
         return np.where(fine.any(axis=1), pick(span, best), NONE)
+
+    def _best(self, anchor: Longs, positive: Longs, span: Longs, fine: Bools) -> Longs:
+        """The candidate that is lexically nearest to the anchor or, for `matched`, as near to it as the positive is."""
+        assert self.lexicon is not None
+        scores = self.lexicon.scores(anchor, span)
+        if self.recipe.negatives == "matched":
+            scores = -np.abs(scores - self.lexicon.scores(anchor, np.maximum(positive, 0)[:, None]))
+        return np.where(fine, scores, -np.inf).argmax(axis=1)
 
     def _others(self, doc: Longs, number: Longs, again: int, wanted: int, group: str) -> tuple[Longs, Bools]:
         """The first `wanted` documents drawn from a field that share nobody with `doc`: (T, wanted), and which are there."""

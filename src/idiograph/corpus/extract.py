@@ -15,14 +15,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
 from idiograph import runner
-from idiograph.corpus.extractor import Extractor, ExtractRecipe
+from idiograph.corpus.extractor import Extractor, ExtractRecipe, Outcome
 from idiograph.corpus.grobid import Grobid
 from idiograph.corpus.records import write_whole, writing
-from idiograph.corpus.workers import Embedded
+from idiograph.corpus.workers import Embedded, extract_one, own_name
 from idiograph.errors import ArtifactError, InputError
 from idiograph.store import MANIFEST, Ledger, Manifest, digest, locked, make_folder, now, read_manifest, write_json
 
@@ -66,10 +67,9 @@ def extract(
         if not todo and not orphans and (out / MANIFEST).is_file():
             return read_manifest(out, KIND, MAKE)
         if todo:
-            with opened(recipe) as extractor:
-                refuse_mixture(out, extractor.name, done.values())
-                (out / MANIFEST).unlink(missing_ok=True)
-                Shift(pdfs, out, work, extractor).run(todo, sizes, len(mine), progress)
+            refuse_mixture(out, "grobid" if recipe.grobid else own_name(), done.values())
+            shift = Shift(pdfs, out, work, Tally(len(mine), len(mine) - len(todo), progress))
+            shift.run({name: sizes[name] for name in todo}, recipe)
         return conclude(out, sizes, recipe, source(pdfs))
 
 
@@ -147,15 +147,6 @@ def is_settled(out: Path, name: str, size: int, entry: Entry | None) -> bool:
     return (out / file_name(name, entry.status)).is_file()
 
 
-@contextmanager
-def opened(recipe: ExtractRecipe) -> Iterator[Extractor]:
-    extractor: Extractor = Grobid(recipe) if recipe.grobid else Embedded(recipe)
-    try:
-        yield extractor
-    finally:
-        extractor.close()
-
-
 def refuse_mixture(out: Path, name: str, done: Iterable[Entry]) -> None:
     """One folder, one extractor: their texts differ, and a style model would learn the difference."""
     others = {entry.by for entry in done if entry.by.split()[0] != name.split()[0]}
@@ -163,61 +154,96 @@ def refuse_mixture(out: Path, name: str, done: Iterable[Entry]) -> None:
         raise ArtifactError(f"'{out}' was extracted by {min(others)}, not by {name}; choose another -o")
 
 
-class Shift:
-    """Works off one shard: as many threads as the extractor has places, each writing what it gets."""
+@dataclass(slots=True)
+class Tally:
+    """How far a run is, and whom to tell."""
 
-    def __init__(self, pdfs: Path, out: Path, work: Path, extractor: Extractor) -> None:
-        self.pdfs, self.out, self.work, self.extractor = pdfs, out, work, extractor
+    total: int
+    done: int
+    progress: Progress | None
+
+    def count(self, name: str) -> None:
+        self.done += 1
+        if self.progress:
+            self.progress(self.done, self.total, name)
+
+
+class Shift:
+    """Works off one shard, and keeps each result as it comes."""
+
+    def __init__(self, pdfs: Path, out: Path, work: Path, tally: Tally) -> None:
+        self.pdfs, self.out, self.work, self.tally = pdfs, out, work, tally
         self.ledger, self.lock, self.stop = Ledger(work / LEDGER), threading.Lock(), threading.Event()
 
-    def run(self, todo: list[str], sizes: dict[str, int], total: int, progress: Progress | None) -> None:
-        """Extract them all; the first error that is not a document's own stops every thread."""
+    def run(self, todo: Mapping[str, int], recipe: ExtractRecipe) -> None:
         for leftover in self.work.glob("*.partial"):
             leftover.unlink()
-        done, queue = total - len(todo), iter(todo)
-        with ThreadPoolExecutor(self.extractor.slots) as pool:
-            jobs = {pool.submit(self.one, name, sizes[name]) for name in islice(queue, 2 * self.extractor.slots)}
+        if recipe.runner == "ray" and not recipe.grobid:
+            self.on_cluster(todo, recipe)
+            return
+        extractor: Extractor = Grobid(recipe) if recipe.grobid else Embedded(recipe)
+        try:
+            self.by_threads(todo, extractor)
+        finally:
+            extractor.close()
+
+    def by_threads(self, todo: Mapping[str, int], extractor: Extractor) -> None:
+        """As many at a time as the extractor has places; the first error that is not a document's own stops all."""
+        queue = iter(todo.items())
+        with ThreadPoolExecutor(extractor.slots) as pool:
+            jobs = {pool.submit(self.one, *item, extractor) for item in islice(queue, 2 * extractor.slots)}
             try:
                 while jobs:
                     finished, jobs = wait(jobs, return_when=FIRST_COMPLETED)
-                    jobs |= {pool.submit(self.one, name, sizes[name]) for name in islice(queue, len(finished))}
+                    jobs |= {pool.submit(self.one, *item, extractor) for item in islice(queue, len(finished))}
                     for job in finished:
-                        done, name = done + 1, job.result()
-                        if progress:
-                            progress(done, total, name)
+                        self.tally.count(job.result())
             except BaseException:
                 self.stop.set()
-                self.extractor.close()
+                extractor.close()
                 raise
 
-    def one(self, name: str, size: int) -> str:
+    def on_cluster(self, todo: Mapping[str, int], recipe: ExtractRecipe) -> None:
+        paths = (self.pdfs.resolve() / name for name in todo)
+        work, where = partial(extract_one, settings=recipe.model_dump_json()), recipe.address or None
+        results = runner.run(work, paths, "ray", recipe.workers or None, where)
+        for (name, size), result in zip(todo.items(), results, strict=True):
+            lost = isinstance(result, runner.Failure)
+            self.keep(name, size, Outcome(500, reason=result.reason, passing=True) if lost else result, own_name())
+            self.tally.count(name)
+
+    def one(self, name: str, size: int, extractor: Extractor) -> str:
         """See to one document, unless the run has been stopped meanwhile."""
-        if self.stop.is_set():
-            return name
-        outcome = self.extractor(self.pdfs / name)
-        if self.stop.is_set():
-            return name
-        data = outcome.tei if outcome.status == 200 else f"{outcome.reason}: {outcome.detail}\n".encode()
+        if not self.stop.is_set():
+            outcome = extractor(self.pdfs / name)
+            if not self.stop.is_set():
+                self.keep(name, size, outcome, extractor.name)
+        return name
+
+    def keep(self, name: str, size: int, outcome: Outcome, by: str) -> None:
+        """Save a result, then note it; from now on the folder is unfinished."""
+        (self.out / MANIFEST).unlink(missing_ok=True)
+        whole = outcome.status == 200
+        data = outcome.tei if whole else f"{outcome.reason}: {outcome.detail}\n".encode()
         self.save(name, outcome.status, data)
-        checksum = hashlib.sha256(data).hexdigest() if outcome.status == 200 else ""
+        checksum = hashlib.sha256(data).hexdigest() if whole else ""
         what = (outcome.reason, outcome.detail, outcome.passing)
         with self.lock:
-            self.ledger.add(asdict(Entry(name, size, outcome.status, self.extractor.name, checksum, *what)))
-        return name
+            self.ledger.add(asdict(Entry(name, size, outcome.status, by, checksum, *what)))
 
     def save(self, name: str, status: int, data: bytes) -> None:
         """Put a result in its place, whole; what an earlier run may have put there goes."""
         target = self.out / file_name(name, status)
         make_folder(target.parent)
-        partial = self.work / f"{threading.get_ident()}.partial"
-        with partial.open("wb") as file:
+        unfinished = self.work / f"{threading.get_ident()}.partial"
+        with unfinished.open("wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
         for other in STATUSES:
             if other != status:
                 (self.out / file_name(name, other)).unlink(missing_ok=True)
-        partial.replace(target)
+        unfinished.replace(target)
 
 
 def conclude(out: Path, sizes: Mapping[str, int], recipe: ExtractRecipe, inputs: Mapping[str, str]) -> Manifest:

@@ -10,8 +10,16 @@ from itertools import pairwise
 
 from idiograph.corpus.layout import Block, Column, Design, Line, overlap
 
-COVER = re.compile(
-    r"\bHAL Id\s*:|\bHAL is a multi-?disciplinary open access|\barchive ouverte pluridisciplinaire HAL", re.I
+COVER = tuple(
+    re.compile(mark, re.I)
+    for mark in (
+        r"\bHAL Id\s*:",
+        r"multi-?disciplinary open access",
+        r"archive ouverte pluridisciplinaire",
+        r"\bTo cite this version\b",
+        r"\bSubmitted on \d",
+        r"\b(?:hal\.science|archives-ouvertes\.fr)/",
+    )
 )
 CAPTION = re.compile(
     r"(?:supplementary |extended data )?"
@@ -27,8 +35,9 @@ LABEL = re.compile(r"[(\[ð]\s*[A-Z]?\.?\d+(?:\.\d+)*[a-z]?\s*[)\]Þ]")
 
 
 def is_cover(lines: Sequence[Line]) -> bool:
-    """Whether a page was put before the paper by an archive."""
-    return bool(COVER.search(" ".join(line.text for line in lines)))
+    """Whether a page was put before the paper by the archive: one mark may be a citation, two are not."""
+    text = " ".join(line.text for line in lines)
+    return sum(bool(mark.search(text)) for mark in COVER) > 1
 
 
 def running_heads(pages: Sequence[Sequence[Line]], heights: Sequence[float]) -> set[Line]:

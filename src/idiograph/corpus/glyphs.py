@@ -121,7 +121,7 @@ def read_page(page: pdfium.PdfPage, number: int) -> Page:
 
 
 def read_runs(text: pdfium.PdfTextPage, frame: Frame) -> list[Run]:
-    """All characters of a page, by text object. Three calls a character: this loop is half the cost of an extraction."""
+    """All characters of a page, by text object. Three calls a character: this loop is most of the cost."""
     page, box, runs, last = text.raw, raw.FS_RECTF(), [], -1
     edges = ctypes.byref(box)
     run = Run(0, 1, "", 0, [])

@@ -7,6 +7,7 @@ they stand inside their author. E-mails, hashed or not, are not read, and are cu
 
 import html
 import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -24,7 +25,9 @@ ROLES = ("aut", "crp")  # authors and corresponding authors; not editors, transl
 MAX_AUTHORS = 20_000  # the largest collaborations sign with about 5,000
 
 ID = re.compile(r"[a-z][a-z0-9_-]{1,62}[0-9]")
-EMAIL = re.compile(r"[\w.+-]+@[\w-]+\.[\w.-]+")
+# Lengths are bounded so that a megabyte of one letter costs no more than a megabyte of prose.
+DOMAIN = re.compile(r"[a-z0-9.-]{1,64}")
+EMAIL = re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}\.[\w.-]{1,255}")
 ORCID = re.compile(r"\d{4}-\d{4}-\d{4}-\d{3}[\dX]")
 DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 JUNK = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]+")
@@ -139,13 +142,13 @@ def person_number(number: str) -> str:
 
 def affiliations(doc: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     """Structure numbers by `form-person`, from `form-person_FacetSep_name_JoinSep_number_FacetSep_structure`."""
-    found: dict[str, tuple[str, ...]] = {}
+    found: defaultdict[str, list[str]] = defaultdict(list)
     for text in column(doc.get("authIdHasPrimaryStructure_fs")) or ():
         author, _, structure = text.partition("_JoinSep_")
         key, place = author.partition("_FacetSep_")[0], structure.partition("_FacetSep_")[0]
         if place.isascii() and place.isdigit():
-            found[key] = (*found.get(key, ()), place)
-    return found
+            found[key].append(place)
+    return {key: tuple(places) for key, places in found.items()}
 
 
 def main_file(doc: Mapping[str, Any], header: Header) -> File:
@@ -161,10 +164,10 @@ def main_file(doc: Mapping[str, Any], header: Header) -> File:
 
 def domains(doc: Mapping[str, Any]) -> tuple[str, ...]:
     """The most special domain codes, those under the primary domain first. HAL lists every ancestor as well."""
-    codes = list(dict.fromkeys(column(doc.get("domainAllCode_s")) or ()))
+    codes = [code for code in dict.fromkeys(column(doc.get("domainAllCode_s")) or ()) if DOMAIN.fullmatch(code)]
     above = {code[:dot] for code in codes for dot in range(len(code)) if code[dot] == "."}
     primary = first(doc.get("primaryDomain_s")).partition(".")[0]
-    leaves = [code for code in codes if code and code not in above]
+    leaves = [code for code in codes if code not in above]
     return tuple(sorted(leaves, key=lambda code: code.partition(".")[0] != primary))
 
 
@@ -193,7 +196,8 @@ def first(value: Any) -> str:
 
 def clean(text: str) -> str:
     """Plain text of a name or title: no entities, control characters, half surrogates or e-mail addresses."""
-    return " ".join(EMAIL.sub("", JUNK.sub(" ", html.unescape(text))).split())
+    plain = JUNK.sub(" ", html.unescape(text))
+    return " ".join((EMAIL.sub("", plain) if "@" in plain else plain).split())
 
 
 def read_header(source: Any) -> Header:

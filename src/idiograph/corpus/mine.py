@@ -3,55 +3,38 @@ field and no author. Everything is drawn by (seed, document id): order and numbe
 
 import json
 import shutil
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
 
+from idiograph.corpus.apart import faulty_spans
 from idiograph.corpus.card import write_triplet_card
 from idiograph.corpus.catalog import FOREIGN, NONE, REPEATED, SEVERAL, Catalog, read_catalog
 from idiograph.corpus.chance import uniform
-from idiograph.corpus.choose import NO_BOOK, NO_DOMAIN, NO_LABEL, NO_MATE, NO_OTHER, Task, choose, lay_out
+from idiograph.corpus.choose import LEXICAL, NO_BOOK, NO_DOMAIN, NO_LABEL, NO_MATE, NO_OTHER, Task, choose, width
 from idiograph.corpus.dedup import near_duplicates
 from idiograph.corpus.documents import Corpus
-from idiograph.corpus.spans import Progress, SpanPool, collect_terms, draw_spans, kind
+from idiograph.corpus.spans import SpanPool, collect_terms, draw_spans, kind
 from idiograph.corpus.split import SPLITS, Splits, placed
+from idiograph.corpus.tables import lay_out
+from idiograph.corpus.team import Progress, Team
 from idiograph.corpus.triplets import write_triplets
-from idiograph.errors import InputError, ServiceError
+from idiograph.errors import InputError
 from idiograph.recipe import MineRecipe
-from idiograph.runner import Failure, run
 from idiograph.store import Manifest, clear, draft, locked, seal, write_json
 
-BLOCK = 4096  # documents drawn for at once
+CANDIDATES = 1_000_000  # drawn at once: a hundred megabytes of arrays
 PLACING = 99  # the draw that places a single triplet
 VERSION = 1  # of what lies in a work folder
 
 Longs = NDArray[np.int64]
 Counts = dict[str, dict[str, int]]  # configuration → split → triplets
-
-
-@dataclass(frozen=True)
-class Team:
-    """Who does the work. It has no influence on the result."""
-
-    runner: str = "inline"
-    workers: int | None = None
-    address: str | None = None
-    progress: Progress | None = None
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        return {"runner": self.runner, "workers": self.workers, "address": self.address}
-
-    def tell(self, done: int, total: int | None, what: str) -> None:
-        if self.progress:
-            self.progress(done, total, what)
 
 
 def mine(
@@ -70,15 +53,12 @@ def mine(
     team = team or Team(progress=progress)
     with draft(out, overwrite) as folder, workshop(out, corpus, recipe) as work:
         miner = Miner(corpus, recipe, work, team)
-        counts = {
-            f"{rule}-{size}": miner.write(rule, size, folder) for rule in recipe.rule for size in recipe.sentences
-        }
-        if not sum(sum(splits.values()) for splits in counts.values()):
+        counts = miner.write(folder)
+        if not counts:
             raise InputError(no_triplets(miner.dropped, recipe))
-        counts = {name: splits for name, splits in counts.items() if sum(splits.values())}
         write_triplet_card(folder, counts)
         inputs = {"corpus": corpus.manifest.fingerprint}
-        seal(folder, Manifest("triplets", recipe.model_dump(), inputs, counts, dict(miner.dropped)))
+        seal(folder, Manifest("triplets", recipe.model_dump(), inputs, counts, dict(+miner.dropped)))
     return counts
 
 
@@ -99,51 +79,84 @@ def workshop(out: Path, corpus: Corpus, recipe: MineRecipe) -> Iterator[Path]:
         shutil.rmtree(folder)
 
 
+def fresh(work: Path) -> Path:
+    """A folder for this run alone; what a killed one left is removed. Workers remember what they opened by its name."""
+    for old in work.glob("run-*"):
+        shutil.rmtree(old)
+    found = work / f"run-{uuid4().hex}"
+    found.mkdir()
+    return found
+
+
 class Miner:
     """A corpus made ready: who is in which split, and spans on disk."""
 
     def __init__(self, corpus: Corpus, recipe: MineRecipe, work: Path, team: Team) -> None:
         self.recipe, self.work, self.team = recipe, work, team
+        self.run = fresh(work)
         team.tell(0, None, "reading authors and fields")
         catalog = read_catalog(corpus, recipe)
         check_language(catalog, recipe)
         team.tell(0, None, "looking for copies")
         self.catalog = without_copies(catalog, corpus, recipe, work)
         wanted = np.asarray(self.catalog.split != NONE)
-        drawn = draw_spans(corpus, wanted, recipe, work, **team.arguments, progress=team.progress)
-        self.dropped = Counter(self.catalog.dropped) + drawn
+        self.dropped = Counter(self.catalog.dropped) + draw_spans(corpus, wanted, recipe, work, team)
 
-    def write(self, rule: str, size: int, folder: Path) -> dict[str, int]:
-        """Draw and write the triplets of one configuration."""
-        name = f"{rule}-{size}"
-        pool = SpanPool.open(self.work, kind(rule, size))
-        rows = clozes(self.catalog, pool) if rule == "ict" else self._chosen(rule, size, pool)
-        where = self._splits(rows)
+    def write(self, folder: Path) -> Counts:
+        """Draw and write the triplets of every rule and number of sentences; those without any are left out."""
+        names = [(rule, size) for rule in self.recipe.rule for size in self.recipe.sentences]
+        drawn = {name: self._drawn(*name) for name in names}
+        if self.recipe.split == "author":
+            drawn = self._apart(drawn)
+        counts = {f"{rule}-{size}": self._write(rule, size, rows, folder) for (rule, size), rows in drawn.items()}
+        return {name: splits for name, splits in counts.items() if sum(splits.values())}
+
+    def _write(self, rule: str, size: int, rows: Longs, folder: Path) -> dict[str, int]:
+        name, pool, where = f"{rule}-{size}", SpanPool.open(self.work, kind(rule, size)), self._splits(rows)
         counts: dict[str, int] = {}
         for at, split in enumerate(SPLITS):
             self.team.tell(at, len(SPLITS), f"writing {name}")
             counts[split] = write_triplets(rows[where == at, 1:], pool, self.catalog.shown, folder / name, split)
         return counts
 
-    def _chosen(self, rule: str, size: int, pool: SpanPool) -> Longs:
+    def _drawn(self, rule: str, size: int) -> Longs:
         """The triplets of a rule, ordered by the key of the anchor's document: shuffled, but always the same way."""
         source = kind(rule, size)
-        tables = self.work / f"tables-{source}"
+        pool = SpanPool.open(self.work, source)
+        if rule == "ict":
+            return clozes(self.catalog, pool)
+        tables = self.run / f"tables-{source}"
         lay_out(self.catalog, pool, self.recipe).save(tables)
-        lexical = self.recipe.negatives == "lexical" or self.recipe.positives == "far"
-        task = Task(rule, size, tables, collect_terms(self.work, source) if lexical else None, self.recipe)
+        lexical = self.recipe.negatives in LEXICAL or self.recipe.positives == "far"
+        task = Task(rule, size, tables, collect_terms(self.work, self.run, source) if lexical else None, self.recipe)
         order = np.argsort(self.catalog.keys, kind="stable")
-        blocks = [order[at : at + BLOCK] for at in range(0, len(order), BLOCK)]
+        step = max(1, CANDIDATES // width(self.recipe))
+        blocks = [order[at : at + step] for at in range(0, len(order), step)]
         found: list[Longs] = []
-        for done, result in enumerate(run(partial(choose, task=task), blocks, **self.team.arguments), 1):
-            if isinstance(result, Failure):
-                raise ServiceError(
-                    f"{result.reason} while drawing {rule}-{size} ({result.detail}); run again with fewer workers"
-                )
-            self.dropped.update({f"{rule}-{size}: {reason}": count for reason, count in result.dropped.items()})
-            found.append(result.rows)
-            self.team.tell(min(done * BLOCK, len(order)), len(order), f"drawing {rule}-{size}")
+        for _, chosen in self.team.run(partial(choose, task=task), blocks, f"drawing {rule}-{size}", len):
+            self.dropped.update({f"{rule}-{size}: {reason}": count for reason, count in chosen.dropped.items()})
+            found.append(chosen.rows)
         return np.concatenate([np.zeros((0, 4), dtype=np.int64), *found])
+
+    def _apart(self, drawn: dict[tuple[str, int], Longs]) -> dict[tuple[str, int], Longs]:
+        """The triplets without those that have wording in common with a later split."""
+        used: dict[str, list[Longs]] = defaultdict(list)
+        for name, rows in drawn.items():
+            used[kind(*name)].append(rows[:, 1:])
+        numbers = {source: np.unique(np.concatenate(parts)) for source, parts in used.items()}
+        spans = {
+            source: (found, self.catalog.split[SpanPool.open(self.work, source).owners(found)])
+            for source, found in numbers.items()
+        }
+        faulty = faulty_spans(spans, self.run, self.team)
+        return {name: self._without(name, rows, faulty[kind(*name)]) for name, rows in drawn.items()}
+
+    def _without(self, name: tuple[str, int], rows: Longs, faulty: dict[str, Longs]) -> Longs:
+        for reason, spans in faulty.items():
+            gone = np.isin(rows[:, 1:], spans).any(axis=1)
+            self.dropped[f"{name[0]}-{name[1]}: {reason}"] += int(gone.sum())
+            rows = rows[~gone]
+        return rows
 
     def _splits(self, rows: Longs) -> Splits:
         """The split of each triplet: that of its document or, in the published protocol, its own."""

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import dropwhile
 
 from idiograph.corpus.compose import Paper, Part
 from idiograph.corpus.furniture import (
@@ -27,7 +28,7 @@ ADDRESS = re.compile(
 
 def read_paper(pages: Iterable[Page]) -> Paper | None:
     """The article in a PDF's pages, or None when they hold no text."""
-    kept = [(lines, page.height) for page in pages if not is_cover(lines := find_lines(page))]
+    kept = list(dropwhile(lambda pair: is_cover(pair[0]), ((find_lines(page), page.height) for page in pages)))
     heads = running_heads([lines for lines, _ in kept], [height for _, height in kept])
     inner = [[x for x in lines if x not in heads] for lines, _ in kept]
     if not any(inner):

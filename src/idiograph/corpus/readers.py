@@ -156,7 +156,7 @@ def document(row: Mapping[str, Any], where: str) -> Document:
         text=decode(text.encode("utf-8", "surrogatepass")),
         authors=authors(first_of(row, "authors", "author")),
         domains=(domains,) if isinstance(domains, str) else tuple(str(d) for d in domains),
-        lang=str(first_of(row, "lang", "language") or ""),
+        lang=str(first_of(row, "lang", "language") or "").lower().partition("-")[0],
         title=str(row.get("title") or ""),
         year=int(year) if str(year or "").isdigit() and int(year) > 1 else None,  # HALvest writes 1 for "unknown"
         url=str(row.get("url") or ""),

@@ -5,7 +5,7 @@ another, and `N.npz`, how many and how long they are. The second is written last
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import islice
@@ -25,16 +25,14 @@ from idiograph.corpus.language import identify_many
 from idiograph.corpus.lexical import PARTS, join_terms, term_counts
 from idiograph.corpus.reading import Reading
 from idiograph.corpus.sentences import Offsets, runs, sentences
-from idiograph.errors import ServiceError
+from idiograph.corpus.team import Team
 from idiograph.recipe import MineRecipe
-from idiograph.runner import Failure, run
 
 GROUPS = 8  # row groups in a block: 2048 documents
 PLAIN, CLOZE = "spans", "cloze"  # what is drawn: single spans, or an anchor with its context and a negative
 TRIED = 5  # spans looked at for each that is wanted: of some texts hardly any pass
 SURE = 0.25  # of the words are function words of the language: no detector is needed
 
-Progress = Callable[[int, int | None, str], None]
 Longs = NDArray[np.int64]
 
 
@@ -79,31 +77,12 @@ def blocks(corpus: Corpus, wanted: NDArray[np.bool_]) -> Iterator[Block]:
             first, number = first + rows, number + 1
 
 
-def draw_spans(
-    corpus: Corpus,
-    wanted: NDArray[np.bool_],
-    recipe: MineRecipe,
-    folder: Path,
-    *,
-    runner: str = "inline",
-    workers: int | None = None,
-    address: str | None = None,
-    progress: Progress | None = None,
-) -> Counter[str]:
+def draw_spans(corpus: Corpus, wanted: NDArray[np.bool_], recipe: MineRecipe, folder: Path, team: Team) -> Counter[str]:
     """Draw the spans of the wanted documents into `folder`; what a killed run left there is kept. Returns the drop reasons."""
-    dropped: Counter[str] = Counter()
-    pending = list(blocks(corpus, wanted))
-    done = 0
     work = partial(draw_block, recipe=recipe, folder=folder)
-    for block, result in zip(pending, run(work, pending, runner, workers, address), strict=True):
-        if isinstance(result, Failure):
-            raise ServiceError(
-                f"{result.reason} at '{block.path.name}' ({result.detail}); run again with fewer workers"
-            )
-        dropped.update(result)
-        done += len(block.wanted)
-        if progress:
-            progress(done, len(wanted), "drawing spans")
+    dropped: Counter[str] = Counter()
+    for _, reasons in team.run(work, list(blocks(corpus, wanted)), "drawing spans", lambda block: len(block.wanted)):
+        dropped.update(reasons)
     return dropped
 
 
@@ -126,7 +105,7 @@ def write_block(block: Block, recipe: MineRecipe, folder: Path, marker: Path) ->
     if recipe.detector:
         drawn = {name: in_language(rows, languages(block), name, dropped) for name, rows in drawn.items()}
     columns = save_texts(drawn, folder / f"{block.number:06d}.text")
-    if recipe.negatives == "lexical" or recipe.positives == "far":
+    if recipe.negatives in ("lexical", "matched") or recipe.positives == "far":
         columns |= term_columns(drawn)
     reasons = {"reasons": np.array(list(dropped), dtype=str), "times": np.array(list(dropped.values()), dtype=np.int64)}
     partial_file = marker.with_suffix(".partial.npz")
@@ -312,10 +291,10 @@ def read_pieces(file: Any, starts: Sequence[int], lengths: Sequence[int]) -> lis
     return found
 
 
-def collect_terms(folder: Path, name: str) -> Path:
-    """Join the words of all spans of a kind; returns the prefix of the files."""
+def collect_terms(folder: Path, to: Path, name: str) -> Path:
+    """Join the words of all spans of a kind in the folder `to`; returns the prefix of the files."""
     paths = sorted(folder.glob("[0-9]*.npz"))
-    return join_terms((columns(path, name, *PARTS) for path in paths), folder / f"terms-{name}")
+    return join_terms((columns(path, name, *PARTS) for path in paths), to / f"terms-{name}")
 
 
 def columns(path: Path, name: str, *wanted: str) -> dict[str, NDArray[Any]]:

@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from idiograph.corpus.spans import SpanPool
+from idiograph.corpus.split import SPLITS
 from idiograph.errors import ArtifactError, InputError
 from idiograph.types import Span, Triplet
 
@@ -18,20 +19,13 @@ TEXTS = pa.list_(pa.string())
 SHARD, GROUP = 200_000, 4096  # triplets in a file and in a row group
 
 
-def columns(role: str) -> dict[str, Any]:
-    """Column names of one role, in the published order, with their types."""
-    short, text = ROLES[role]
-    return {
-        f"{short}_halid": pa.string(),
-        text: pa.string(),
-        f"{short}_year": pa.int32(),
-        f"{short}_domain": TEXTS,
-        f"{short}_affiliations": TEXTS,
-        f"{short}_authorids": TEXTS,
-    }
+def columns_of(short: str, text: str) -> tuple[str, ...]:
+    """Column names of one role, in the published order."""
+    return (f"{short}_halid", text, *(f"{short}_{what}" for what in ("year", "domain", "affiliations", "authorids")))
 
 
-SCHEMA = pa.schema([item for role in ROLES for item in columns(role).items()])
+KINDS = (pa.string(), pa.string(), pa.int32(), TEXTS, TEXTS, TEXTS)
+SCHEMA = pa.schema([item for names in ROLES.values() for item in zip(columns_of(*names), KINDS, strict=True)])
 REPEATING: Any = [  # columns whose values come again and again; texts hardly do
     f"{field.name}.list.element" if field.type == TEXTS else field.name
     for field in SCHEMA
@@ -56,27 +50,63 @@ def shards(folder: Path, name: str, split: str) -> list[Path]:
     return found
 
 
+def splits(folder: Path, name: str) -> list[str]:
+    """The splits that a configuration has."""
+    return [split for split in SPLITS if any((folder / name).glob(f"{split}-*.parquet"))]
+
+
 def read_triplets(folder: Path, name: str, split: str) -> Iterator[Triplet]:
     """The triplets of one configuration and split."""
+    for row in read_rows(folder, name, split):
+        yield Triplet(*(span(row, role) for role in ROLES))
+
+
+def read_rows(folder: Path, name: str, split: str) -> Iterator[dict[str, Any]]:
+    """The rows of one configuration and split, under the names of `SCHEMA` whoever wrote them."""
     for path in shards(folder, name, split):
-        for batch in pq.ParquetFile(path).iter_batches(batch_size=1024):
-            for found in batch.to_pylist():
-                yield Triplet(*(span(found, role) for role in ROLES))
+        try:
+            file = pq.ParquetFile(path)
+            for batch in file.iter_batches(batch_size=1024):
+                yield from map(in_our_columns, batch.to_pylist())
+        except (pa.ArrowInvalid, OSError) as error:
+            raise ArtifactError(f"'{path}' is damaged ({str(error).splitlines()[0]}); make it again") from error
+        except KeyError as error:
+            raise InputError(f"'{path}' has no column {error}; triplets have {', '.join(SCHEMA.names)}") from error
 
 
-def span(found: Mapping[str, Any], role: str) -> Span:
-    """One span of a row; the published files spell one column `neg_halids`."""
+def in_our_columns(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row under our names. The published files spell one column `neg_halids`, and those of the cloze task name their
+    one document once."""
+    found = dict(row)
+    for short, text in ROLES.values():
+        if "halid" in row:
+            about = (row["halid"], row[text], row["year"], row["domains"], row["affiliations"], row["authors"])
+        else:
+            halid = row[f"{short}_halid"] if f"{short}_halid" in row else row[f"{short}_halids"]
+            about = (halid, row[text], *(row.get(f"{short}_{what}") for what in ("year", "domain", "affiliations")))
+            about = (*about, row[f"{short}_authorids"])
+        found |= dict(zip(columns_of(short, text), tidied(about), strict=True))
+    return found
+
+
+def tidied(about: tuple[Any, ...]) -> Iterator[Any]:
+    """Ids as text, a year as a number, and lists that are there even if they are empty."""
+    halid, text, year, *lists = about
+    yield from (str(halid), text, int(year) if str(year or "").isdigit() else None)
+    yield from ([each] if isinstance(each, str) else list(map(str, each or ())) for each in lists)
+
+
+def span(row: Mapping[str, Any], role: str) -> Span:
+    """One span of a row."""
     short, text = ROLES[role]
-    halid = found[f"{short}_halid"] if f"{short}_halid" in found else found[f"{short}_halids"]
-    year = found.get(f"{short}_year")
     return Span(
-        doc_id=str(halid),
+        doc_id=row[f"{short}_halid"],
         start=0,
-        end=len(found[text]),
-        text=found[text],
-        authors=frozenset(map(str, found[f"{short}_authorids"])),
-        domains=frozenset(found[f"{short}_domain"] or ()),
-        year=int(year) if year else None,
+        end=len(row[text]),
+        text=row[text],
+        authors=frozenset(row[f"{short}_authorids"]),
+        domains=frozenset(row[f"{short}_domain"]),
+        year=row[f"{short}_year"] or None,
     )
 
 

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from queue import SimpleQueue
@@ -31,8 +32,8 @@ class Embedded:
     """An `Extractor` that needs nothing but this machine."""
 
     def __init__(self, recipe: ExtractRecipe) -> None:
-        self.name = f"idiograph {version('idiograph')}"
-        self.slots = recipe.workers or runner.cores()
+        self.name = own_name()
+        self.slots = 1 if recipe.runner == "inline" else recipe.workers or runner.cores()
         self.workers = [Worker(recipe) for _ in range(self.slots)]
         self.idle: SimpleQueue[Worker] = SimpleQueue()
         for worker in self.workers:
@@ -104,6 +105,22 @@ class Worker:
         with self.busy:
             if self.process:
                 self.bury(self.process)
+
+
+def own_name() -> str:
+    """What the ledger calls the embedded extractor."""
+    return f"idiograph {version('idiograph')}"
+
+
+@cache
+def resident(settings: str) -> Worker:
+    """The worker of this process, for a runner that brings processes of its own."""
+    return Worker(ExtractRecipe.model_validate_json(settings))
+
+
+def extract_one(pdf: Path, settings: str) -> Outcome:
+    """What a runner calls; `settings` is a recipe as JSON."""
+    return resident(settings).extract(pdf)
 
 
 def launch(recipe: ExtractRecipe) -> subprocess.Popen[bytes]:

@@ -56,3 +56,21 @@ def two_hills(same: Sequence[float], different: Sequence[float]) -> str:
     axis.set(xlabel="score of a pair of texts", ylabel="density")
     axis.legend(frameon=False)
     return svg(figure)
+
+
+def signal_and_noise(words: Any) -> str:
+    """Histograms of the four overlaps of a set of triplets, each with its mean."""
+    figure, axes = panels(4, width=11.0, height=2.4)
+    names = {
+        "anchor_positive": "anchor ~ positive",
+        "anchor_negative": "anchor ~ negative",
+        "signal": "signal",
+        "noise": "noise",
+    }
+    for axis, (name, label) in zip(axes, names.items(), strict=True):
+        spread = getattr(words, name)
+        axis.stairs(spread.counts, spread.edges, fill=True, color=FIRST if name == "signal" else SOFT)
+        axis.axvline(spread.mean, color=INK, linewidth=1)
+        shown = [edge for edge, count in zip(spread.edges, spread.counts, strict=False) if count]
+        axis.set(xlabel=f"{label}, mean {spread.mean:.3f}", yticks=[], xlim=(min(shown) - 0.05, max(shown) + 0.08))
+    return svg(figure)

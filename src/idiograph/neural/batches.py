@@ -7,6 +7,7 @@ and the number of devices only decides how a batch is cut. Texts of like length 
 import queue
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, TypeVar
@@ -46,8 +47,8 @@ class Batch:
         return [{"input_ids": ids, "attention_mask": mask, **rest} for ids, mask in pairs]
 
     def to(self, device: torch.device) -> "Batch":
-        moved = (t.to(device, non_blocking=True) for t in (self.input_ids, self.attention_mask, self.labels))
-        return Batch(*moved, self.tokens, self.prompted)
+        moved = [t.to(device, non_blocking=True) for t in (self.input_ids, self.attention_mask, self.labels)]
+        return Batch(moved[0], moved[1], moved[2], self.tokens, self.prompted)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +72,9 @@ class Order:
         if self.mixing not in MIXING:
             raise SpecError(unknown("mixing", self.mixing, MIXING))
         if len(self.weights) not in (0, len(self.sources)):
-            raise InputError(f"{len(self.weights)} weights for {len(self.sources)} collections of triplets; give one each")
+            raise InputError(
+                f"{len(self.weights)} weights for {len(self.sources)} collections of triplets; give one each"
+            )
         if len({source.rows.shape[1] for source in self.sources}) > 1:
             raise InputError("the collections have different numbers of negatives a row; train on them one by one")
         if len(self) == 0:
@@ -184,7 +187,9 @@ class Batches:
 
 def encode(tokenizer: Any, texts: Sequence[str], prompt: str, longest: int) -> tuple[Tensor, Tensor]:
     """Token ids and mask, as wide as the longest text needs."""
-    found = tokenizer([prompt + text for text in texts], truncation=True, max_length=longest, padding=False)["input_ids"]
+    found = tokenizer([prompt + text for text in texts], truncation=True, max_length=longest, padding=False)[
+        "input_ids"
+    ]
     width = -(-max(map(len, found)) // PAD_TO) * PAD_TO
     lengths = np.array([len(row) for row in found])
     mask = np.arange(width)[None] < lengths[:, None]  # (texts, width)
@@ -200,10 +205,9 @@ def ahead(make: Callable[[], Iterable[Item]], depth: int = 2) -> Iterator[Item]:
 
     def put(entry: tuple[bool, Any]) -> None:
         while not stop.is_set():
-            try:
-                return line.put(entry, timeout=0.1)
-            except queue.Full:
-                continue
+            with suppress(queue.Full):
+                line.put(entry, timeout=0.1)
+                return
 
     def work() -> None:
         try:

@@ -1,5 +1,6 @@
 """A model to train: a backbone, perhaps a head, and the patch layer."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -46,11 +47,11 @@ class ModelSettings:
 
 def build(backbone: str | Path, settings: ModelSettings, seed: int = 7) -> Encoder:
     """Open a backbone and put on it what the settings ask for. New layers are drawn from `seed` alone."""
-    opened = Encoder.open(backbone)
-    own = [m for m in opened.model if isinstance(m, (Transformer, Dense, WeightedLayerPooling, Centering))]
-    prompts = {name: prompt for name, prompt in opened.model.prompts.items() if prompt}
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
+        opened = Encoder.open(backbone)  # may draw weights of its own: those of a pooler, which nobody uses
+        own = [m for m in opened.model if isinstance(m, (Transformer, Dense, WeightedLayerPooling, Centering))]
+        prompts = {name: prompt for name, prompt in opened.model.prompts.items() if prompt}
         model = assemble([*own, *added(opened, own, settings)], prompts)
         layer = layer_of(model)
         layer.patch, layer.keep = settings.patch, settings.keep
@@ -60,7 +61,7 @@ def build(backbone: str | Path, settings: ModelSettings, seed: int = 7) -> Encod
     return Encoder(model, opened.name, opened.prompt)
 
 
-def added(opened: Encoder, own: list[nn.Module], settings: ModelSettings) -> list[nn.Module]:
+def added(opened: Encoder, own: Sequence[nn.Module], settings: ModelSettings) -> list[nn.Module]:
     """The modules that the backbone does not come with."""
     extra: list[nn.Module] = []
     if settings.layers == "mean" and not any(isinstance(module, WeightedLayerPooling) for module in own):

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
+from pickle import UnpicklingError
 from typing import Any
 
 import torch
@@ -26,7 +27,7 @@ def load(path: Path) -> dict[str, Any]:
     """What `save` wrote; only tensors and plain values, no code."""
     try:
         return torch.load(path, map_location="cpu", weights_only=True)
-    except (OSError, RuntimeError, ValueError, EOFError) as error:
+    except (OSError, RuntimeError, ValueError, EOFError, LookupError, UnpicklingError) as error:
         raise ArtifactError(f"the checkpoint '{path}' cannot be read ({error}); remove it to begin again") from error
 
 

@@ -62,7 +62,9 @@ def sum_kernel(value, out, starts, sizes, rows, texts, R: tl.constexpr, C: tl.co
 
 
 @triton.jit
-def left_kernel(grad, owner, k, starts, best, out, rows, texts, anchors, DIM: tl.constexpr, M: tl.constexpr, K: tl.constexpr):
+def left_kernel(
+    grad, owner, k, starts, best, out, rows, texts, anchors, DIM: tl.constexpr, M: tl.constexpr, K: tl.constexpr
+):
     """Gradient of rows of q: for each text, the row that won, times the gradient of the pair's score."""
     row = tl.program_id(0) * M + tl.arange(0, M)
     part = tl.program_id(1) * K + tl.arange(0, K)
@@ -75,7 +77,9 @@ def left_kernel(grad, owner, k, starts, best, out, rows, texts, anchors, DIM: tl
         won = tl.load(best + text * stride + row, mask=inside, other=0)
         source = (tl.load(starts + text) + won).to(tl.int64)
         total += weight[:, None] * tl.load(k + source[:, None] * DIM + part[None, :]).to(tl.float32)
-    tl.store(out + row[:, None].to(tl.int64) * DIM + part[None, :], total.to(out.dtype.element_ty), mask=inside[:, None])
+    tl.store(
+        out + row[:, None].to(tl.int64) * DIM + part[None, :], total.to(out.dtype.element_ty), mask=inside[:, None]
+    )
 
 
 @triton.jit

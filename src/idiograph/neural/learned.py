@@ -65,5 +65,3 @@ def penalty(model: Any, output: dict[str, Tensor]) -> Tensor:
         return -WEIGHT * (chance.sum(dim=1) + 1e-8).log().mean()
     rate = chance.sum(dim=1) / output["cut_tokens"].clamp(min=1)
     return WEIGHT * (rate - 1 / int(layer.patch.partition(":")[2])).square().mean()
-
-

@@ -39,8 +39,8 @@ class TrainSettings(LossSettings):
     accumulate: int = 1
     epochs: float = 1.0
     steps: int | Literal["auto"] = "auto"
-    lr: float = 3e-5
-    head_lr: float | Literal["auto"] = "auto"  # of layers that the backbone did not come with, and of the temperature
+    lr: float = 2e-5
+    head_lr: float | Literal["auto"] = 1e-3  # of layers that the backbone did not come with, and of the temperature
     weight_decay: float = 0.01
     decay_all: bool = False  # biases and norms too
     warmup: float = 0.1
@@ -173,7 +173,7 @@ class Run:
             self.scaler.scale(loss).backward()
             whole += loss.detach()
         self.update()
-        self.meter.stop(whole, sum(part.tokens for part in batch))
+        self.meter.stop(whole, self.objective.negatives, sum(part.tokens for part in batch))
 
     def update(self) -> None:
         """Move the weights along the gradient that has come together, and what follows them."""
@@ -207,13 +207,15 @@ class Run:
         return self.meter.done % interval == 0 or self.meter.done == self.total
 
     def read_meter(self) -> dict[str, float]:
-        loss = float(mean_of_all(self.meter.read(round(total(self.meter.fresh(), self.model.device)))))
+        loss, negatives = self.meter.read(round(total(self.meter.fresh(), self.model.device)), mean_of_all)
         if not math.isfinite(loss):
-            raise ModelError(f"the loss is {loss} at step {self.meter.done}; lower the rate (lr), or use precision 'bf16'")
+            raise ModelError(
+                f"the loss is {loss} at step {self.meter.done}; lower the rate (lr), or use precision 'bf16'"
+            )
         self.status = f"loss {loss:.3f}, {self.meter.speed:,.0f} tokens/s, {self.meter.left} left"
         rate = self.rates[0] * self.share(self.meter.done - 1)
-        measured = {"loss": loss, "lr": rate, "tau": float(self.objective.tau)}
-        return measured | {"negatives": float(self.objective.negatives), "tokens/s": self.meter.speed}
+        tau = self.objective.tau.item()
+        return {"loss": loss, "lr": rate, "tau": tau, "negatives": negatives, "tokens/s": self.meter.speed}
 
     def note(self, values: Mapping[str, float]) -> None:
         self.history.append({"step": self.meter.done, **values})
@@ -240,11 +242,16 @@ class Run:
             return
         chance = checkpoint.chance_of_all()
         if rank() == 0:
-            parts = {"model": self.model, "objective": self.objective, "optimizer": self.optimizer, "scaler": self.scaler}
+            parts = {
+                "model": self.model,
+                "objective": self.objective,
+                "optimizer": self.optimizer,
+                "scaler": self.scaler,
+            }
             state = {name: part.state_dict() for name, part in parts.items()}
             state |= {"settings": checkpoint.plain(self.settings), "shadow": self.shadow.state, "chance": chance}
             state |= {"best": {"step": self.best_step, "measures": self.best}, "history": self.history}
-            state |= {"meter": (self.meter.done, self.meter.tokens, self.meter.seconds)}
+            state |= {"meter": self.meter.state()}
             checkpoint.save(self.folder / checkpoint.STATE, state)
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -274,8 +281,8 @@ class Run:
             measures = self.examine()
             self.note(measures)
         self.model.eval()
-        best, found = self.best_step if self.best else self.total, self.objective
-        counts = float(found.negatives), float(found.tau), self.meter.tokens, self.meter.seconds
+        best, negatives = self.best_step if self.best else self.total, self.meter.negatives / self.total
+        counts = negatives, self.objective.tau.item(), self.meter.tokens, self.meter.seconds
         return Result(self.total, best, measures, last, *counts, self.precision, tuple(self.history))
 
 
@@ -293,7 +300,9 @@ def make_loss(model: Any, objective: Objective, settings: TrainSettings) -> nn.M
     if not settings.chunk:
         return Contrastive(model, objective, share)
     if boundary_of(model) is not None:
-        raise SpecError("learned boundaries cannot be trained in chunks; set chunk to 0, or choose another patch policy")
+        raise SpecError(
+            "learned boundaries cannot be trained in chunks; set chunk to 0, or choose another patch policy"
+        )
     return CachedContrastive(model, objective, settings.chunk, share)
 
 

@@ -168,11 +168,12 @@ class Objective(nn.Module):
         mean, vectors = self.settings.score == "meansim", a.vectors
         if a.weights is not None:  # a positive factor passes through a maximum
             vectors = vectors * a.weights.unsqueeze(-1)
+        vectors, others = lowered(vectors), lowered(b.vectors)
         step = self.settings.score_rows or len(vectors)
         parts: list[Any] = [
-            checkpoint(maxsim, v, m, b.vectors, b.mask, mean and a.weights is None, use_reentrant=False)
+            checkpoint(maxsim, v, m, others, b.mask, mean and a.weights is None, use_reentrant=False)
             if step < len(vectors)
-            else maxsim(v, m, b.vectors, b.mask, mean and a.weights is None)
+            else maxsim(v, m, others, b.mask, mean and a.weights is None)
             for v, m in zip(vectors.split(step), a.mask.split(step), strict=True)
         ]
         found = torch.cat(parts).float()
@@ -182,6 +183,12 @@ class Objective(nn.Module):
         others = scores.matrix.shape[1] - 1
         masked = 0.0 if scores.false is None else scores.false.sum(dim=1).float().mean()
         self.negatives = torch.as_tensor(others - masked)  # a tensor: asking for its value would make the GPU wait
+
+
+def lowered(vectors: Tensor) -> Tensor:
+    """In the precision of the surrounding autocast, if there is one: a norm leaves 32 bits where 16 are meant."""
+    kind = vectors.device.type
+    return vectors.to(torch.get_autocast_dtype(kind)) if torch.is_autocast_enabled(kind) else vectors
 
 
 def arrange(matrix: Tensor, columns: int, own: Tensor | None = None, theirs: Tensor | None = None) -> Scores:
@@ -263,7 +270,8 @@ class CachedContrastive(CachedMultiVectorMultipleNegativesRankingLoss):
 
     def forward(self, sentence_features: Iterable[dict[str, Any]], labels: Tensor | None = None) -> Tensor:
         self._labels = labels
-        return super().forward([{**column, "task": "document"} for column in sentence_features], labels)
+        columns: list[dict[str, Any]] = [{**column, "task": "document"} for column in sentence_features]
+        return super().forward(columns, labels)
 
     def calculate_loss(
         self, reps: list[list[Tensor]], masks_chunks: list[list[Tensor]], *, with_backward: bool = False

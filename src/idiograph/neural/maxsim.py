@@ -1,5 +1,7 @@
 """Padded MaxSim with gradient, for training. The only place where texts are padded and scored; a law ties it to `style.score`."""
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -31,12 +33,33 @@ def fusible(rows: Tensor) -> bool:
 
 
 def portable(a: Tensor, a_mask: Tensor, b: Tensor, b_mask: Tensor, mean: bool = False) -> Tensor:
-    """The same in plain torch, with all similarities in memory.
-
-    Padding is −inf before the maximum, so that it cannot win even where every cosine is negative.
-    """
-    similar = torch.einsum("asd,btd->abst", a, b)
-    similar = similar.masked_fill(~b_mask[None, :, None, :], -torch.inf)
-    best = similar.amax(dim=-1).masked_fill(~a_mask[:, None, :], 0)  # (A, B, S)
-    total = best.sum(dim=-1)
+    """The same in plain torch, on any device: one matrix product, and a way back that touches only what won."""
+    best = BestMatch.apply(a, b, b_mask)  # (A, S, B)
+    total = best.masked_fill(~a_mask[:, :, None], 0).sum(dim=1)
     return total / a_mask.sum(dim=1, keepdim=True) if mean else total
+
+
+class BestMatch(torch.autograd.Function):
+    """Of each row of `a` the largest dot product within each text of `b`: (A, S, B).
+
+    Padding is −inf before the maximum, so that it cannot win even where every cosine is negative. The gradient needs only
+    which row won, not the similarities.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, a: Tensor, b: Tensor, b_mask: Tensor) -> Tensor:
+        similar = a.flatten(0, 1) @ b.flatten(0, 1).T  # (A·S, B·T)
+        if not bool(b_mask.all()):
+            similar.masked_fill_(~b_mask.flatten(), -torch.inf)
+        best, where = similar.view(-1, *b.shape[:2]).max(dim=2)  # (A·S, B)
+        ctx.save_for_backward(a, b, where)
+        return best.view(*a.shape[:2], b.shape[0])
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, Tensor, None]:
+        a, b, where = ctx.saved_tensors
+        columns = where + torch.arange(b.shape[0], device=where.device) * b.shape[1]
+        picked = a.new_zeros(where.shape[0], b.shape[0] * b.shape[1])
+        picked.scatter_(1, columns, grads[0].reshape(where.shape).to(a.dtype))  # zero but for what won
+        left, right = picked @ b.flatten(0, 1), picked.T @ a.flatten(0, 1)
+        return left.view_as(a), right.view_as(b), None

@@ -1,34 +1,39 @@
 """How fast a run is, and how long it will take."""
 
 import time
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
 
 class Meter:
-    """Counts tokens and seconds of training; what is done between steps, such as validation, does not count."""
+    """Counts what a run has gone through; what is done between steps, such as validation, takes no time here."""
 
     def __init__(self, steps: int) -> None:
         self.steps, self.done, self.first = steps, 0, 0
-        self.tokens, self.seconds, self.here = 0, 0.0, 0.0  # of the whole run; seconds since this process began
+        self.tokens, self.seconds, self.negatives = 0, 0.0, 0.0  # of the whole run
+        self.here = 0.0  # seconds since this process began
         self.speed = 0.0  # tokens a second, over the last few steps
-        self._losses: list[Tensor] = []
+        self._steps: list[Tensor] = []  # loss and negatives per anchor
         self._tokens, self._since, self._began = 0, 0.0, 0.0
 
-    def restore(self, done: int, tokens: int, seconds: float) -> None:
+    def state(self) -> list[float]:
+        return [self.done, self.tokens, self.seconds, self.negatives]
+
+    def restore(self, done: int, tokens: int, seconds: float, negatives: float) -> None:
         """Go on from where an earlier process stopped."""
         self.done = self.first = done
-        self.tokens, self.seconds = tokens, seconds
+        self.tokens, self.seconds, self.negatives = tokens, seconds, negatives
 
     def start(self) -> None:
         self._began = time.monotonic()
 
-    def stop(self, loss: Tensor, tokens: int) -> None:
-        """A step is over."""
+    def stop(self, loss: Tensor, negatives: Tensor, tokens: int) -> None:
+        """A step is over. Nothing is asked of the GPU here: it would have to wait."""
         took = time.monotonic() - self._began
         self.seconds, self.here, self._since = self.seconds + took, self.here + took, self._since + took
-        self._losses.append(loss)
+        self._steps.append(torch.stack([loss, negatives.to(loss)]))
         self._tokens += tokens
         self.done += 1
 
@@ -36,13 +41,15 @@ class Meter:
         """Tokens of this device since the last reading."""
         return self._tokens
 
-    def read(self, tokens: int) -> Tensor:
-        """The mean loss since the last reading, in which all devices saw `tokens` tokens."""
-        loss = torch.stack(self._losses).float().mean()
+    def read(self, tokens: int, share: Callable[[Tensor], Tensor]) -> tuple[float, float]:
+        """Loss and negatives per anchor, the means since the last reading and over all devices, by `share`; all of them
+        together saw `tokens` tokens."""
+        loss, negatives = share(torch.stack(self._steps).float().mean(dim=0)).tolist()
         self.tokens += tokens
+        self.negatives += negatives * len(self._steps)
         self.speed = tokens / max(self._since, 1e-9)
-        self._losses, self._tokens, self._since = [], 0, 0.0
-        return loss
+        self._steps, self._tokens, self._since = [], 0, 0.0
+        return loss, negatives
 
     @property
     def left(self) -> str:

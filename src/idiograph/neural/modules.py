@@ -145,9 +145,9 @@ class PatchPooling(BaseTokenPooling):
             self.save_torch_weights(output_path, safe_serialization=safe_serialization)
 
     @classmethod
-    def load(cls, model_name_or_path: str, subfolder: str = "", **kwargs: Any) -> "PatchPooling":
-        layer = super().load(model_name_or_path, subfolder=subfolder, **kwargs)
-        return load_weights(layer, model_name_or_path, subfolder, kwargs) if layer.boundary is not None else layer
+    def load(cls, model_name_or_path: str, *args: Any, **kwargs: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        layer = super().load(model_name_or_path, *args, **kwargs)
+        return load_weights(layer, model_name_or_path, kwargs) if layer.boundary is not None else layer
 
     def pool_one(self, embedding: Tensor, **_: Any) -> Tensor:
         """Pool vectors without their tokens; `word` cannot."""
@@ -176,9 +176,10 @@ def clusters(vectors: Tensor, kept: Tensor, size: int) -> Tensor:
     return number
 
 
-def load_weights(layer: Any, source: str, subfolder: str, options: dict[str, Any]) -> Any:
-    known = {key: options[key] for key in ("token", "cache_folder", "revision", "local_files_only") if key in options}
-    return type(layer).load_torch_weights(source, subfolder=subfolder, model=layer, **known)
+def load_weights(layer: Any, source: str, options: dict[str, Any]) -> Any:
+    """Fill a layer from the folder that its settings came from."""
+    known = ("subfolder", "token", "cache_folder", "revision", "local_files_only")
+    return type(layer).load_torch_weights(source, model=layer, **{key: options[key] for key in known if key in options})
 
 
 class Boundary(nn.Module):
@@ -207,7 +208,7 @@ class Boundary(nn.Module):
     def threshold(self, logits: Tensor, kept: Tensor, size: int) -> Tensor:
         """Half-way between the logit of the last token within the budget and the first outside it: (B, 1)."""
         inner = kept & ~first(kept)
-        ranked = logits.detach().masked_fill(~inner, -math.inf).sort(dim=1, descending=True).values
+        ranked = logits.masked_fill(~inner, -math.inf).sort(dim=1, descending=True).values
         ranked = nn.functional.pad(ranked, (1, 1), value=-math.inf)
         ranked[:, 0] = math.inf
         cuts = (kept.sum(dim=1, keepdim=True) + size - 1) // size - 1  # besides the first token
@@ -235,7 +236,9 @@ class Boundary(nn.Module):
         """
         logits = self.logits(vectors, kept)
         if self.cut != "budget":
-            noise = torch.rand_like(logits).logit(1e-6) if task == "query" else 0.0  # as published: keys are never drawn
+            noise = (
+                torch.rand_like(logits).logit(1e-6) if task == "query" else 0.0
+            )  # as published: keys are never drawn
             means, mask = pool(vectors, self.number(vectors, kept, size, noise))
             chance = {"cut_probability": logits.sigmoid() * kept, "cut_tokens": kept.sum(dim=1)}
             return {"token_embeddings": means, "attention_mask": mask, **chance}
@@ -262,6 +265,9 @@ class Centering(Module):
     """
 
     config_keys = ["width", "momentum"]
+    mean: Tensor
+    begun: Tensor
+    pending: Tensor
 
     def __init__(self, width: int, momentum: float = 0.05) -> None:
         super().__init__()
@@ -270,7 +276,7 @@ class Centering(Module):
         self.register_buffer("begun", torch.zeros((), dtype=torch.bool))
         self.register_buffer("pending", torch.zeros(width + 1), persistent=False)  # the sum of vectors, and how many
 
-    def forward(self, features: dict[str, Any]) -> dict[str, Any]:
+    def forward(self, features: dict[str, Any], **kwargs: Any) -> dict[str, Any]:  # noqa: ARG002
         vectors = features["token_embeddings"]
         if self.training and torch.is_grad_enabled():
             seen = vectors.detach()[features["attention_mask"].bool()].float()
@@ -292,8 +298,8 @@ class Centering(Module):
         self.save_torch_weights(output_path, safe_serialization=safe_serialization)
 
     @classmethod
-    def load(cls, model_name_or_path: str, subfolder: str = "", **kwargs: Any) -> "Centering":
-        return load_weights(super().load(model_name_or_path, subfolder=subfolder, **kwargs), model_name_or_path, subfolder, kwargs)
+    def load(cls, model_name_or_path: str, *args: Any, **kwargs: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return load_weights(super().load(model_name_or_path, *args, **kwargs), model_name_or_path, kwargs)
 
 
 LAYERS = (PatchPooling, Centering)  # what may stand in the list of modules of a saved folder

@@ -37,8 +37,8 @@ class Triplets:
         encoded = [text.encode() for text in self.texts]
         ends = np.cumsum([len(text) for text in encoded], dtype=np.int64)
         raw = np.frombuffer(b"".join(encoded), np.uint8)
-        arrays = {"rows": self.rows, "labels": self.labels, "documents": self.documents}
-        np.savez_compressed(path, raw=raw, ends=ends, name=np.array(self.name), **arrays)
+        named = {"raw": raw, "ends": ends, "name": np.array(self.name)}
+        np.savez_compressed(path, rows=self.rows, labels=self.labels, documents=self.documents, **named)  # pyright: ignore
 
 
 def number(text: str) -> int:
@@ -120,8 +120,8 @@ def folder_rows(folder: Path, split: str, names: Sequence[str]) -> Iterator[list
         for path in shards(folder, name, split):
             file = pq.ParquetFile(path)
             for block in file.iter_batches(batch_size=4096, columns=wanted_columns(file.schema_arrow.names)):
-                columns = [role_passages(block.to_pydict(), role) for role in ROLES]
-                yield from (list(row) for row in zip(*columns, strict=True))
+                found = block.to_pydict()
+                yield from map(list, zip(*(role_passages(found, role) for role in ROLES), strict=True))
 
 
 def wanted_columns(there: Sequence[str]) -> list[str]:

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from idiograph.errors import InputError
 from idiograph.neural.batches import encode
 from idiograph.neural.gather import stack
+from idiograph.neural.loss import lowered
 from idiograph.neural.maxsim import maxsim
 from idiograph.neural.triplets import Triplets
 from idiograph.style.tokens import Bools, Ints
@@ -54,7 +55,7 @@ def probe(triplets: Triplets, anchors: int = 500, pool: int = 4000, seed: int = 
         raise InputError(f"no anchor of '{triplets.name}' has a passage by its author-set from another document")
     numbers = [(at, place[int(row[1])], place[int(row[2])]) for at, row in enumerate(rows[keep]) if len(row) > 2]
     used = np.concatenate([rows[keep, 0], chosen])
-    texts = tuple(triplets.texts[at] for at in used)
+    texts = tuple(triplets.texts[int(at)] for at in used)
     split = int(keep.sum())
     triples = np.array(numbers, dtype=np.int64).reshape(-1, 3)
     return Probe(texts, np.arange(split), np.arange(split, len(used)), relevant[keep], own[keep], triples)
@@ -76,7 +77,10 @@ class Reader:
         found: dict[int, Tensor] = {}
         for part in parts(texts, self.longest):
             ids, mask = encode(self.model.tokenizer, [texts[at] for at in part], self.prompt, self.longest)
-            features: dict[str, Any] = {"input_ids": ids.to(self.model.device), "attention_mask": mask.to(self.model.device)}
+            features: dict[str, Any] = {
+                "input_ids": ids.to(self.model.device),
+                "attention_mask": mask.to(self.model.device),
+            }
             features |= {"prompt_length": 1} if self.prompt else {}
             with self.precision():
                 output = self.model(features, task="document")
@@ -90,16 +94,19 @@ class Reader:
         order = sorted(range(len(b)), key=lambda at: len(b[at]))  # like with like: less padding
         result = np.empty((len(a), len(b)), np.float32)
         for columns in (order[at : at + 4 * ROWS] for at in range(0, len(b), 4 * ROWS)):
-            right = padded([b[at] for at in columns])
+            with self.precision():
+                right = padded([b[at] for at in columns])
             for begin in range(0, len(a), ROWS):
-                found = maxsim(*padded(a[begin : begin + ROWS]), *right, self.mean)
+                with self.precision():
+                    found = maxsim(*padded(a[begin : begin + ROWS]), *right, self.mean)
                 result[begin : begin + ROWS, columns] = found.float().cpu().numpy()
         return result
 
 
 def padded(rows: Sequence[Tensor]) -> tuple[Tensor, Tensor]:
     ones = [torch.ones(1, len(row), dtype=torch.bool, device=row.device) for row in rows]
-    return stack([row[None] for row in rows], ones)
+    vectors, mask = stack([row[None] for row in rows], ones)
+    return lowered(vectors), mask
 
 
 def parts(texts: Sequence[str], longest: int) -> Iterator[list[int]]:

@@ -1,0 +1,163 @@
+"""Scores of given pairs of texts by words, letters and function words: cheap measures that show what a benchmark rewards.
+
+Each scorer takes distinct texts and, as numbers of these, anchors with their positives and negatives; it returns two
+scores for every triplet. Sparse matrices, no loop over pairs.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import bm25s
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csc_array, csr_array, diags_array
+
+from idiograph.corpus.stopwords import STOP_WORDS
+
+Floats = NDArray[np.float64]
+Longs = NDArray[np.int64]
+Scores = tuple[Floats, Floats]  # of positives and negatives
+
+K1, B, FLOOR = 1.5, 0.75, 0.25
+GRAM, LETTERS = 4, 1 << 18
+TOKEN = re.compile(r"\w+(?:['’]\w+)?|[^\w\s]")
+
+
+@dataclass(frozen=True)
+class Texts:
+    """Distinct texts, and the triplets that they make: (T,) places of anchors, positives and negatives."""
+
+    texts: tuple[str, ...]
+    anchor: Longs
+    positive: Longs
+    negative: Longs
+
+    @property
+    def candidates(self) -> Longs:
+        """Every positive and negative once: the collection that a search would go through."""
+        return np.unique(np.concatenate([self.positive, self.negative]))
+
+
+def word_counts(texts: Sequence[str]) -> tuple[csr_array, dict[str, int]]:
+    """How often each lower-cased piece between white space occurs: (texts, words)."""
+    vocabulary: dict[str, int] = {}
+    rows = [[vocabulary.setdefault(word, len(vocabulary)) for word in text.lower().split()] for text in texts]
+    return counted(rows, len(vocabulary)), vocabulary
+
+
+def counted(rows: Sequence[Sequence[int] | Longs], width: int) -> csr_array:
+    """Numbers per row as a matrix of counts."""
+    first = np.concatenate([[0], np.cumsum([len(row) for row in rows])])
+    flat = np.concatenate([np.zeros(0, np.int64), *(np.asarray(row, dtype=np.int64) for row in rows)])
+    found = csr_array((np.ones(len(flat)), flat, first), shape=(len(rows), max(width, 1)))
+    found.sum_duplicates()
+    return found
+
+
+def dot(a: Any, b: Any) -> Floats:
+    """Row by row."""
+    return np.asarray(a.multiply(b).sum(axis=1)).ravel()
+
+
+def both(query: Any, weights: Any, found: Texts) -> Scores:
+    """Products of anchors' rows of `query` with the rows of `weights` of their positives and negatives."""
+    anchors = query[found.anchor]
+    return dot(anchors, weights[found.positive]), dot(anchors, weights[found.negative])
+
+
+def okapi(found: Texts) -> Scores:
+    """BM25 as in rank_bm25, which the published study used: frequent words get a quarter of the mean weight, not less.
+
+    IDF and mean length are those of the candidates; words are what stands between spaces, lower-cased.
+    """
+    counts, words = word_counts(found.texts)
+    pool: Any = counts[found.candidates]
+    df = np.bincount(pool.indices, minlength=len(words))
+    size = len(found.candidates)
+    idf = np.log((size - df + 0.5) / (df + 0.5))
+    idf = np.where(idf < 0, FLOOR * idf[df > 0].mean(), idf) * (df > 0)
+    lengths = np.asarray(counts.sum(axis=1)).ravel()
+    mean = float(pool.sum() / size)
+    weights = counts.copy()
+    norm = K1 * (1 - B + B * lengths / mean)
+    weights.data = counts.data * (K1 + 1) / (counts.data + np.repeat(norm, np.diff(counts.indptr)))
+    return both(counts, weights @ diags_array(idf), found)
+
+
+def bm25(found: Texts) -> Scores:
+    """BM25 as bm25s scores it (Lucene's form), read off its index."""
+    counts, vocabulary = word_counts(found.texts)
+    pool = found.candidates
+    tokens = [[vocabulary[word] for word in found.texts[at].lower().split()] for at in pool.tolist()]
+    index = bm25s.BM25(k1=K1, b=B, method="lucene")
+    index.index((tokens, vocabulary), show_progress=False)
+    stored = index.scores
+    shape = (len(pool), len(stored["indptr"]) - 1)
+    weights = csc_array((stored["data"], stored["indices"], stored["indptr"]), shape=shape).tocsr()
+    place = np.zeros(len(found.texts), dtype=np.int64)
+    place[pool] = np.arange(len(pool))
+    query = counts[:, : shape[1]]
+    moved = Texts(found.texts, found.anchor, place[found.positive], place[found.negative])
+    return both(query, weights, moved)
+
+
+def characters(found: Texts) -> Scores:
+    """Cosine of character 4-grams, weighted by TF-IDF: the strongest of the simple measures of style, and of topic too."""
+    counts = counted([grams(text) for text in found.texts], LETTERS)
+    df = np.bincount(counts.indices, minlength=LETTERS)
+    counts.data = 1 + np.log(counts.data)
+    weighted: Any = counts @ diags_array(np.log((1 + len(found.texts)) / (1 + df)) + 1)
+    lengths = np.sqrt(np.asarray(weighted.multiply(weighted).sum(axis=1)).ravel())
+    unit = diags_array(1 / np.maximum(lengths, 1e-12)) @ weighted
+    return both(unit, unit, found)
+
+
+def grams(text: str) -> Longs:
+    """Hashes of every four characters in a row, lower case, spaces as one."""
+    points = np.frombuffer(" ".join(text.lower().split()).encode("utf-32-le", "replace"), dtype=np.uint32)
+    points = points.astype(np.uint64)
+    if len(points) < GRAM:
+        return np.zeros(0, dtype=np.int64)
+    rolled = sum(points[at : len(points) - GRAM + 1 + at] * np.uint64(31 ** (GRAM - 1 - at)) for at in range(GRAM))
+    mixed = np.asarray(rolled, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    return (mixed >> np.uint64(46)).astype(np.int64)
+
+
+def function_words(found: Texts, lang: str = "en") -> Scores:
+    """Cosine of the z-scores of how often each function word and punctuation mark is used: style without topic."""
+    known = {word: at for at, word in enumerate(sorted(STOP_WORDS.get(lang, STOP_WORDS["en"]) | set(".,;:()!?—-")))}
+    rows = [[known[t] for t in TOKEN.findall(text.lower()) if t in known] for text in found.texts]
+    sizes = np.array([max(len(TOKEN.findall(text)), 1) for text in found.texts])
+    shares = counted(rows, len(known)).toarray() / sizes[:, None]
+    spread = shares.std(axis=0)
+    scores = (shares - shares.mean(axis=0)) / np.where(spread > 0, spread, 1)
+    scores /= np.maximum(np.linalg.norm(scores, axis=1, keepdims=True), 1e-12)
+    anchors = scores[found.anchor]
+    return (anchors * scores[found.positive]).sum(axis=1), (anchors * scores[found.negative]).sum(axis=1)
+
+
+SCORERS: dict[str, Callable[[Texts], Scores]] = {
+    "BM25 (Okapi)": okapi,
+    "BM25 (bm25s)": bm25,
+    "character 4-grams": characters,
+    "function words": function_words,
+}
+
+
+def jaccard(found: Texts) -> tuple[Floats, Floats, Floats]:
+    """Share of words in common, of those of either: anchor and positive, anchor and negative, positive and negative."""
+    sets, _ = word_counts(found.texts)
+    sets.data[:] = 1
+    sizes = np.diff(sets.indptr)
+
+    def of(a: Longs, b: Longs) -> Floats:
+        common = dot(sets[a], sets[b])
+        return common / np.maximum(sizes[a] + sizes[b] - common, 1)
+
+    return (
+        of(found.anchor, found.positive),
+        of(found.anchor, found.negative),
+        of(found.positive, found.negative),
+    )

@@ -1,0 +1,61 @@
+"""Texts with other content words in the old places: what the topic says is gone, how the writer says it stays.
+
+Function words, punctuation, capitals, numbers and the endings of words are kept; a content word is replaced by another of
+the same kind, drawn from the words of the training texts. A model that sees such pairs cannot win by topic.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from random import Random
+
+WORD = re.compile(r"[A-Za-z]+(?:['’-][A-Za-z]+)*")
+ENDINGS = ("ations", "ation", "ities", "ments", "ically", "ously", "ings", "ness", "ment", "able", "ible", "ally", "ical") + (
+    ("ing", "ity", "ous", "ive", "ers", "ors", "ies", "est", "ed", "ly", "al", "er", "or", "ic", "es", "s")
+)
+COMMON = 300  # the most frequent words are how things are said; none of them is replaced
+
+
+def ending(word: str) -> str:
+    """The kind of a word: its ending, and whether it is short.
+
+    >>> ending("measurements"), ending("tide")
+    ('ments', '-')
+    """
+    low = word.lower()
+    found = next((e for e in ENDINGS if low.endswith(e) and len(low) > len(e) + 2), "")
+    return found or ("-" if len(low) < 6 else "--")
+
+
+class Distorter:
+    """Replaces a share of the content words of texts by others that end alike."""
+
+    def __init__(self, texts: Iterable[str], common: int = COMMON) -> None:
+        counts = Counter(word for text in texts for word in WORD.findall(text.lower()))
+        ranked = [word for word, _ in counts.most_common()]
+        self.kept = frozenset(ranked[:common])
+        self.kinds: dict[str, list[str]] = defaultdict(list)
+        for word in ranked[common:]:
+            self.kinds[ending(word)].append(word)
+
+    def __call__(self, text: str, share: float, random: Random) -> str:
+        """The text with about `share` of its content words replaced; the same word becomes the same word throughout."""
+        swapped: dict[str, str] = {}
+
+        def swap(match: re.Match[str]) -> str:
+            word = match[0]
+            low = word.lower()
+            if low in self.kept:
+                return word
+            if low not in swapped:
+                swapped[low] = random.choice(self.kinds.get(ending(low)) or [low]) if random.random() < share else low
+            return like(word, swapped[low])
+
+        return WORD.sub(swap, text)
+
+
+def like(word: str, other: str) -> str:
+    """`other` with the capitals of `word`."""
+    if word.isupper() and len(word) > 1:
+        return other.upper()
+    return other.capitalize() if word[:1].isupper() else other

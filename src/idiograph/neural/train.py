@@ -1,0 +1,171 @@
+"""The training stage: folders of triplets in, a model folder out. The loop itself is `fit`."""
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from idiograph.errors import ArtifactError, InputError
+from idiograph.neural import modules
+from idiograph.neural.batches import Batches, Order
+from idiograph.neural.build import ModelSettings, build
+from idiograph.neural.encoder import Encoder
+from idiograph.neural.gather import rank, world
+from idiograph.neural.launch import join
+from idiograph.neural.loop import Log, Progress, Result, TrainSettings, fit
+from idiograph.neural.optimize import State, snapshot
+from idiograph.neural.reporters import reporting
+from idiograph.neural.triplets import Triplets, open_triplets
+from idiograph.neural.validate import Probe, probe
+from idiograph.store import MANIFEST, Manifest, digest, locked, now, seal, write_json
+
+__all__ = ["DataSettings", "ModelSettings", "Progress", "Result", "TrainSettings", "fit", "train"]
+Settings = TypeVar("Settings")
+CHECKPOINT, LAST, HISTORY = "checkpoint", "last", "history.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class DataSettings:
+    """What a model is trained on, besides the triplets themselves."""
+
+    weights: tuple[float, ...] = ()  # of each collection; none: by size
+    mixing: Literal["rows", "batches"] = "rows"
+    anchors: int = 500  # in each validation
+    pool: int = 4000
+
+
+def train(
+    sources: Sequence[Path],
+    output: Path,
+    backbone: str | Path,
+    recipe: Any,
+    *,
+    valid: Sequence[Path] = (),
+    device: str = "auto",
+    overwrite: bool = False,
+    report_to: Sequence[str] = (),
+    progress: Progress | None = None,
+) -> Result:
+    """Train a model on triplets; a run that was stopped goes on where it was.
+
+    `recipe` has the fields of `ModelSettings`, `TrainSettings` and `DataSettings`. The `valid` split of each source, and of
+    every folder in `valid`, is read now and then; the weights that do best on the mean of them become the model, and
+    the last ones are kept in `last`.
+    """
+    chosen = join(device)
+    shape, how, data = pick(ModelSettings, recipe), pick(TrainSettings, recipe), pick(DataSettings, recipe)
+    with held(output, overwrite):
+        encoder = build(backbone, shape, how.seed)
+        encoder.model.to(chosen)
+        parts = [open_triplets(path) for path in sources]
+        order = Order(parts, how.batch * world(), data.weights, data.mixing, how.seed, how.max_length)
+        longest = min(how.max_length, encoder.window)
+        batches = Batches(order, encoder.model.tokenizer, encoder.prompt, longest, rank(), world())
+        probes = validation(sources, valid, data, how.seed)
+        written = asdict(shape) | asdict(how) | asdict(data) | {"backbone": str(backbone)}
+        with recording(output, report_to, written) as log:
+            result = fit(
+                encoder.model, batches, how, probes=probes, folder=output / CHECKPOINT, progress=progress, log=log
+            )
+        if rank() == 0:
+            keep(encoder, shape, how, result, output)
+            seal(output, manifest(written, sources, parts, result))
+    return result
+
+
+def pick(kind: type[Settings], recipe: Any) -> Settings:
+    """The settings of one kind out of a recipe that has more."""
+    return kind(**{field.name: getattr(recipe, field.name) for field in fields(kind)})  # pyright: ignore[reportArgumentType]
+
+
+@contextmanager
+def held(output: Path, overwrite: bool) -> Iterator[None]:
+    """The output folder, for this run alone; what an unfinished run left there is kept."""
+    if rank() > 0:
+        yield
+        return
+    if output.is_file():
+        raise ArtifactError(f"'{output}' is a file; choose a folder for -o")
+    finished = (output / MANIFEST).is_file()
+    if finished and not overwrite:
+        raise ArtifactError(f"'{output}' is there already; choose another -o, or pass --overwrite")
+    foreign = output.is_dir() and any(output.iterdir()) and not finished and not (output / CHECKPOINT).is_dir()
+    if foreign:
+        raise ArtifactError(f"'{output}' holds something else than a training run; choose another -o")
+    if finished:
+        shutil.rmtree(output)
+    with locked(output):
+        (output / CHECKPOINT).mkdir(exist_ok=True)
+        yield
+    (output / ".lock").unlink(missing_ok=True)
+
+
+def validation(sources: Sequence[Path], others: Sequence[Path], data: DataSettings, seed: int) -> dict[str, Probe]:
+    """A probe for each folder that has passages to validate on. What was named for that purpose must have them."""
+    found: dict[str, Probe] = {}
+    for path in (*sources, *others):
+        try:
+            part = open_triplets(path, "valid") if path.is_dir() or path in others else None
+        except InputError:
+            if path in others:
+                raise
+            part = None
+        if part is not None:
+            found[part.name] = probe(part, data.anchors, data.pool, seed)
+    return found
+
+
+@contextmanager
+def recording(output: Path, report_to: Sequence[str], settings: Mapping[str, Any]) -> Iterator[Log]:
+    """Write the course of the run down, here and wherever else it is wanted; on the first device only."""
+    if rank() > 0:
+        yield lambda step, values: None  # noqa: ARG005
+        return
+    with reporting(report_to, output, settings) as tell, (output / HISTORY).open("a", encoding="utf-8") as file:
+
+        def log(step: int, values: Mapping[str, float]) -> None:
+            file.write(json.dumps({"step": step, **values}) + "\n")
+            file.flush()
+            tell(step, values)
+
+        yield log
+
+
+def keep(encoder: Encoder, shape: ModelSettings, how: TrainSettings, result: Result, output: Path) -> None:
+    """Save the best weights as the model and the last ones beside it; what was only needed to resume goes."""
+    best = snapshot(encoder.model, "cpu")
+    for folder, state in ((output / LAST, result.last), (output, best)):
+        write(encoder, state, folder, shape, how)
+    shutil.rmtree(output / CHECKPOINT)
+
+
+def write(encoder: Encoder, state: State, folder: Path, shape: ModelSettings, how: TrainSettings) -> None:
+    encoder.model.load_state_dict(state)
+    encoder.save(folder, shape.patch, shape.keep, how.score)
+    listing = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
+    for entry in listing:  # our layers are found in the copy of their file that lies in the folder
+        entry["type"] = entry["type"].replace(f"{modules.__name__}.", "idiograph_patches.")
+    write_json(folder / "modules.json", listing)
+
+
+def manifest(
+    settings: Mapping[str, Any], sources: Sequence[Path], parts: Sequence[Triplets], result: Result
+) -> Manifest:
+    counts: dict[str, Any] = {"triplets": sum(map(len, parts)), "steps": result.steps, "best step": result.best_step}
+    counts |= {"negatives per anchor": round(result.negatives, 3), "tokens": result.tokens, "tau": result.tau}
+    counts |= {"seconds": round(result.seconds, 1), "precision": result.precision, "devices": world(), "made": now()}
+    inputs = {str(path): source_print(path) for path in sources}
+    return Manifest("model", settings, inputs, counts | {"validation": dict(result.measures)})
+
+
+def source_print(path: Path) -> str:
+    """What identifies an input: the fingerprint in its manifest, or the hash of the file."""
+    if path.is_file():
+        return digest(path)
+    for folder in (path, path.parent):
+        if (folder / MANIFEST).is_file():
+            return json.loads((folder / MANIFEST).read_text(encoding="utf-8")).get("fingerprint", "")
+    return ""

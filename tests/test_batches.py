@@ -1,0 +1,192 @@
+"""Which triplets go where is a matter of the seed and the step alone; and nothing is padded more than it must be."""
+
+import json
+import re
+from collections import Counter
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from trainees import one_thread, passages, trainee, triplets  # noqa: F401
+
+from idiograph.errors import InputError, SpecError
+from idiograph.neural.batches import Batches, Order, ahead
+from idiograph.neural.triplets import collect, open_npz, open_triplets, read_jsonl
+
+
+def taken(order: Order, steps: range) -> list[tuple[int, int]]:
+    return [(int(s), int(r)) for step in steps for s, r in order[step]]
+
+
+def test_an_epoch_takes_every_triplet_once():
+    order = Order([triplets(12), triplets(20, 1)], 4)
+    assert Counter(taken(order, range(len(order)))) == Counter(
+        {(s, r): 1 for s, n in ((0, 12), (1, 20)) for r in range(n)}
+    )
+
+
+def test_epochs_have_different_orders():
+    order = Order([triplets(16)], 4)
+    assert taken(order, range(4)) != taken(order, range(4, 8))
+
+
+def test_the_seed_decides_the_order_and_a_step_can_be_asked_for_alone():
+    part = triplets(30)
+    first, again, other = Order([part], 5), Order([part], 5), Order([part], 5, seed=8)
+    assert np.array_equal(first[17], again[17])
+    assert taken(first, range(6)) != taken(other, range(6))
+
+
+def test_weights_decide_how_much_of_each_collection_is_seen():
+    order = Order([triplets(10), triplets(90, 1)], 10, weights=(1, 1))
+    seen = Counter(source for source, _ in taken(order, range(len(order))))
+    assert seen == {0: 50, 1: 50}
+
+
+def test_a_small_collection_is_gone_through_before_it_is_repeated():
+    order = Order([triplets(10), triplets(90, 1)], 10, weights=(1, 1))
+    rows = Counter(row for source, row in taken(order, range(2 * len(order))) if source == 0)
+    assert set(rows.values()) == {10}
+
+
+def test_a_batch_can_be_kept_to_one_collection():
+    order = Order([triplets(20), triplets(20, 1)], 5, mixing="batches")
+    assert all(len({int(source) for source in order[step][:, 0]}) == 1 for step in range(len(order)))
+    assert {int(order[step][0, 0]) for step in range(len(order))} == {0, 1}
+
+
+def test_texts_of_like_length_share_a_batch(backbones):
+    tokenizer = trainee(backbones["modernbert"]).model.tokenizer
+    part = collect([[("tide " * (1 + at % 40), f"{at}", f"{at}{role}") for role in "apn"] for at in range(200)])
+    batches = Batches(Order([part], 8), tokenizer)
+    found = [batches[step] for step in range(len(batches))]
+    assert sum(batch.tokens for batch in found) > 0.8 * sum(batch.input_ids.numel() for batch in found)
+    assert all(batch.input_ids.shape[1] < int(batch.attention_mask.sum(dim=1).max()) + 8 for batch in found)
+
+
+def test_a_batch_holds_anchors_then_positives_then_negatives(backbones):
+    tokenizer = trainee(backbones["modernbert"]).model.tokenizer
+    part = triplets(4)
+    order = Order([part], 4)
+    batch = Batches(order, tokenizer)[0]
+    texts = [part.texts[part.rows[row, column]] for column in range(3) for _, row in order[0]]
+    assert tokenizer.batch_decode(batch.input_ids, skip_special_tokens=True) == [f" {text}" for text in texts]
+    assert np.array_equal(batch.labels, part.labels[part.rows[order[0][:, 1]]])
+    assert batch.tokens == int(batch.attention_mask.sum())
+    assert [column["input_ids"].shape[0] for column in batch.columns] == [4, 4, 4]
+
+
+def test_the_parts_of_two_devices_make_the_batch_of_one(backbones):
+    tokenizer = trainee(backbones["modernbert"]).model.tokenizer
+    order = Order([triplets(12)], 4)
+    whole, halves = Batches(order, tokenizer)[1], [Batches(order, tokenizer, rank=r, world=2)[1] for r in range(2)]
+    assert np.array_equal(whole.labels, np.concatenate([half.labels for half in halves]))
+
+
+def test_a_batch_that_cannot_be_cut_for_the_devices_is_refused(backbones):
+    tokenizer = trainee(backbones["modernbert"]).model.tokenizer
+    with pytest.raises(InputError, match="a batch of 5 cannot be cut for 2 devices; choose a multiple"):
+        Batches(Order([triplets(8)], 5), tokenizer, world=2)
+
+
+def test_too_few_triplets_for_a_batch_are_refused():
+    with pytest.raises(InputError, match="3 triplets do not fill one batch of 8; choose a smaller batch"):
+        Order([triplets(3)], 8)
+
+
+def test_weights_must_be_one_for_each_collection():
+    with pytest.raises(InputError, match="1 weights for 2 collections of triplets; give one each"):
+        Order([triplets(8), triplets(8, 1)], 4, weights=(1,))
+
+
+def test_an_unknown_mixing_is_named():
+    with pytest.raises(SpecError, match=r"unknown mixing 'row'; choose from batches, rows \(did you mean 'rows'\?\)"):
+        Order([triplets(8)], 4, mixing="row")  # pyright: ignore[reportArgumentType]
+
+
+def test_a_text_is_kept_once_however_many_triplets_share_it():
+    rows = passages(2)
+    rows[1][2] = rows[0][2]
+    part = collect(rows)
+    assert len(part.texts) == 5
+    assert part.rows[0, 2] == part.rows[1, 2]
+
+
+def test_the_same_authors_have_the_same_label_in_every_collection():
+    one, other = collect(passages(1)), collect([[("x", "0-0", "d"), ("y", "0-0", "e"), ("z", "somebody", "f")]])
+    assert one.labels[0] == other.labels[0] != other.labels[2]
+
+
+def test_triplets_survive_an_npz_file(tmp_path):
+    part = triplets(5, name="élan")
+    part.save(tmp_path / "part.npz")
+    again = open_npz(tmp_path / "part.npz")
+    assert (again.name, list(again.texts)) == ("élan", list(part.texts))
+    assert all(np.array_equal(getattr(again, f), getattr(part, f)) for f in ("rows", "labels", "documents"))
+
+
+def test_triplets_read_from_json_lines_know_who_wrote_them(tmp_path):
+    path = tmp_path / "some.jsonl"
+    lines = [
+        {"anchor": "a", "positive": "b", "negative": "c", "author": "x", "negative_author": "y"},
+        {"anchor": "d", "positive": "e", "negative": "f", "author": "y", "negative_author": "x"},
+    ]
+    path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    part = read_jsonl(path)
+    labels = part.labels[part.rows]
+    assert labels[0, 0] == labels[0, 1] == labels[1, 2] != labels[0, 2]
+
+
+def test_where_nobody_is_named_no_two_rows_share_an_author(tmp_path):
+    path = tmp_path / "some.jsonl"
+    path.write_text('{"anchor": "a", "positive": "b"}\n{"anchor": "c", "positive": "d"}\n', encoding="utf-8")
+    labels = (part := read_jsonl(path)).labels[part.rows]
+    assert labels[0, 0] == labels[0, 1] != labels[1, 0]
+
+
+def test_a_line_that_is_no_triplet_is_named(tmp_path):
+    path = tmp_path / "some.jsonl"
+    path.write_text('{"anchor": "a", "positive": "b"}\n{"anchor": "c"}\n', encoding="utf-8")
+    with pytest.raises(InputError, match=re.escape(f"{path}:2: not a triplet")):
+        read_jsonl(path)
+
+
+def test_rows_with_different_numbers_of_negatives_are_refused(tmp_path):
+    path = tmp_path / "some.jsonl"
+    path.write_text('{"anchor": "a", "positive": "b"}\n{"anchor": "c", "positive": "d", "negative": "e"}\n')
+    with pytest.raises(InputError, match="different numbers of negatives"):
+        read_jsonl(path)
+
+
+@pytest.mark.parametrize("plural", ["", "s"])  # the published files spell one column so
+def test_mined_folders_are_read_with_every_k_or_one(tmp_path, plural):
+    roles = {"query": "query", "pos": "positive", "neg": "negative"}
+    for name in ("base-2", "base-4"):
+        columns: dict[str, list] = {}
+        for short, text in roles.items():
+            ids = f"{short}_halid{plural}" if short == "neg" else f"{short}_halid"
+            columns |= {text: [f"{text} {name} {at}" for at in range(3)], ids: [f"{short}{at}" for at in range(3)]}
+            columns[f"{short}_authorids"] = [["b", "a"], ["a", "b"], ["c"]]
+        (tmp_path / name).mkdir()
+        pq.write_table(pa.table(columns), tmp_path / name / "train-00000-of-00001.parquet")
+    both, one = open_triplets(tmp_path), open_triplets(tmp_path / "base-4")
+    assert (len(both), len(one)) == (6, 3)
+    assert one.texts[0] == "query base-4 0"
+    assert len(set(both.labels)) == 2
+
+
+def test_a_path_without_triplets_is_named(tmp_path):
+    with pytest.raises(InputError, match=r"there are no triplets at '.*nowhere'; make them: idiograph mine CORPUS"):
+        open_triplets(tmp_path / "nowhere")
+
+
+def test_work_done_ahead_keeps_its_order_and_its_errors():
+    def make():
+        yield from range(5)
+        raise ValueError("the sixth is missing")
+
+    found = []
+    with pytest.raises(ValueError, match="the sixth is missing"):
+        found.extend(ahead(make))
+    assert found == [0, 1, 2, 3, 4]

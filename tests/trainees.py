@@ -1,0 +1,68 @@
+"""Small things to train: triplets of made-up sentences, and models that learn them in a second."""
+
+from dataclasses import fields
+from pathlib import Path
+from random import Random
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from idiograph.neural.batches import Batches, Order
+from idiograph.neural.build import ModelSettings, build
+from idiograph.neural.encoder import Encoder
+from idiograph.neural.loop import TrainSettings
+from idiograph.neural.loss import LOSSES, LossSettings
+from idiograph.neural.train import DataSettings
+from idiograph.neural.triplets import Passage, Triplets, collect
+
+WORDS = "tide harbour book map pocket bee dance bridge sleep memory spelling decree slowly however , ; hence after all".split()
+
+LOSS_SETTINGS = {
+    **{name: LossSettings(loss=name, tau=0.1, margin=0.7) for name in LOSSES},
+    "infonce, symmetric": LossSettings(tau=0.1, symmetric=True),
+    "infonce, sum": LossSettings(tau=2.0, score="maxsim"),
+    "infonce, learned tau": LossSettings(tau="learn"),
+    "infonce, learned tau, sum": LossSettings(tau="learn", score="maxsim"),
+}
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Threads cost more than they bring to a model of 32 dimensions."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def passages(count: int, seed: int = 0) -> list[list[Passage]]:
+    """Rows of anchor, positive and negative; every row has authors of its own."""
+    chance = Random(seed)
+
+    def text() -> str:
+        return " ".join(chance.choices(WORDS, k=chance.randint(6, 20)))
+
+    names = [f"{seed}-{at}" for at in range(count)]
+    return [
+        [(text(), name, f"{name}a"), (text(), name, f"{name}p"), (text(), f"not {name}", f"{name}n")] for name in names
+    ]
+
+
+def triplets(count: int, seed: int = 0, name: str = "made up") -> Triplets:
+    return collect(passages(count, seed), name)
+
+
+def trainee(backbone: Path, **settings) -> Encoder:
+    return build(backbone, ModelSettings(**settings))
+
+
+def batches_of(encoder: Encoder, part: Triplets, size: int, rank: int = 0, world: int = 1) -> Batches:
+    return Batches(Order([part], size), encoder.model.tokenizer, encoder.prompt, 64, rank, world)
+
+
+def recipe(**changes) -> SimpleNamespace:
+    kinds = (ModelSettings, TrainSettings, DataSettings)
+    plain = {f.name: f.default for kind in kinds for f in fields(kind)}
+    small = {"patch": "ngram:2", "batch": 4, "steps": 4, "lr": 3e-3, "max_length": 64, "log_every": 1}
+    return SimpleNamespace(**{**plain, **small, **changes})
