@@ -66,7 +66,8 @@ def test_commands_run_in_the_order_they_are_given(page, desk, monkeypatch, capsy
 
 
 def test_the_command_line_page_is_what_help_says():
-    ran = subprocess.run([sys.executable, ROOT / "scripts" / "cli_docs.py", "--check"], capture_output=True, text=True, check=False)
+    command = [sys.executable, ROOT / "scripts" / "cli_docs.py", "--check"]
+    ran = subprocess.run(command, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stderr
 
 

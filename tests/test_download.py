@@ -13,10 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from idiograph.corpus.download import DownloadRecipe, download, file_name
+from idiograph.corpus.download import download, file_name
 from idiograph.corpus.licence import OPEN, licence_kind
 from idiograph.corpus.records import KIND, Person, Record, to_line
 from idiograph.errors import ArtifactError, ServiceError
+from idiograph.recipe import DownloadRecipe
 from idiograph.standin.archive import HOME, Archive, archive
 from idiograph.standin.hal import Fault, Hal
 from idiograph.store import Manifest, seal

@@ -17,7 +17,7 @@ def test_public_names_are_these():
 
 def test_a_public_name_is_not_hidden_by_a_module_of_the_same_name():
     import idiograph.answer.explain
-    import idiograph.loading  # noqa: F401
+    import idiograph.loading
 
     assert callable(idiograph.load)
     assert callable(idiograph.explain)

@@ -13,10 +13,11 @@ import pytest
 from pdfs import Sheet, article, bomb, encrypted, endless, looping, pdf, torrent
 
 from idiograph.corpus.extract import extract
-from idiograph.corpus.extractor import ExtractRecipe, Outcome
+from idiograph.corpus.extractor import Outcome
 from idiograph.corpus.tei import read_tei
 from idiograph.corpus.workers import Embedded
 from idiograph.errors import ArtifactError, InputError, ServiceError, SpecError
+from idiograph.recipe import ExtractRecipe
 from idiograph.standin.grobid import Grobid
 from idiograph.store import locked, read_manifest
 

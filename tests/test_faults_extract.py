@@ -12,15 +12,15 @@ import pytest
 from pdfs import Sheet, article, pdf
 
 from idiograph.corpus.extract import extract
-from idiograph.corpus.extractor import ExtractRecipe
 from idiograph.errors import ArtifactError
+from idiograph.recipe import ExtractRecipe
 from idiograph.standin.grobid import Fault, Grobid
 
 RUN = """
 import resource, sys
 from pathlib import Path
 from idiograph.corpus.extract import extract
-from idiograph.corpus.extractor import ExtractRecipe
+from idiograph.recipe import ExtractRecipe
 from idiograph.errors import IdiographError
 pdfs, out, grobid, limit, part = sys.argv[1:]
 if int(limit):

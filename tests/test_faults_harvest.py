@@ -18,11 +18,11 @@ from typing import Any
 
 import pytest
 
-from idiograph.corpus.download import DownloadRecipe, download
+from idiograph.corpus.download import download
 from idiograph.corpus.harvest import harvest
-from idiograph.corpus.query import HarvestRecipe
 from idiograph.corpus.records import read_records
 from idiograph.errors import ArtifactError, IdiographError
+from idiograph.recipe import DownloadRecipe, HarvestRecipe
 from idiograph.standin.archive import archive
 from idiograph.standin.hal import Hal
 from idiograph.store import locked
@@ -286,8 +286,9 @@ FULL_DISK = """
 import sys, subprocess
 from pathlib import Path
 from idiograph.corpus.harvest import harvest
-from idiograph.corpus.download import download, DownloadRecipe
-from idiograph.corpus.query import HarvestRecipe
+from idiograph.corpus.download import download
+from idiograph.recipe import DownloadRecipe
+from idiograph.recipe import HarvestRecipe
 from idiograph.errors import ArtifactError
 disk, url = sys.argv[1:]
 subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", disk], check=True)

@@ -12,10 +12,11 @@ import pytest
 from pdfs import article
 
 from idiograph.corpus.extract import extract
-from idiograph.corpus.extractor import ExtractRecipe, Outcome
+from idiograph.corpus.extractor import Outcome
 from idiograph.corpus.grobid import Grobid as Client
 from idiograph.corpus.grobid import judge, not_tei
 from idiograph.errors import InputError, ServiceError
+from idiograph.recipe import ExtractRecipe
 from idiograph.standin.grobid import XML as KIND
 from idiograph.standin.grobid import Answer, Fault, Grobid
 

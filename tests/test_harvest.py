@@ -18,9 +18,9 @@ from idiograph.corpus.hal import MAX_AUTHORS, Unfit, to_record
 from idiograph.corpus.harvest import harvest
 from idiograph.corpus.licence import OPEN, licence_kind
 from idiograph.corpus.pace import Pace, agent, retry_after, site
-from idiograph.corpus.query import HarvestRecipe
 from idiograph.corpus.records import read_records, to_line
 from idiograph.errors import ArtifactError, IdiographError, InputError, ServiceError, SpecError
+from idiograph.recipe import HarvestRecipe
 from idiograph.standin.archive import Archive, archive
 from idiograph.standin.hal import Fault, Hal
 

@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import fields
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from trainees import batches_of, one_thread, passages, recipe, trainee, triplets
 from idiograph.errors import ArtifactError, ModelError, SpecError
 from idiograph.neural.batches import Batches, Order
 from idiograph.neural.build import ModelSettings
-from idiograph.neural.loop import Run, TrainSettings, fit
+from idiograph.neural.loop import Run, TrainSettings, fit, spaced
 from idiograph.neural.modules import Centering
 from idiograph.neural.optimize import average, freeze, parameter_groups, schedule, snapshot
 from idiograph.neural.reporters import check
@@ -217,6 +218,26 @@ def test_the_rate_rises_and_then_falls_as_a_cosine():
     assert [share(0), share(4), share(9)] == [0.1, 0.5, 1.0]
     assert share(55) == pytest.approx(0.5)
     assert share(99) < 0.001
+
+
+def test_validation_can_become_ever_rarer():
+    assert sorted(spaced(60)) == [10, 15, 22, 33, 50, 60]
+    assert max(b - a for a, b in pairwise(sorted(spaced(20_000)))) == 1000
+
+
+def test_a_checkpoint_between_two_readings_forgets_nothing(backbones, tmp_path):
+    def stop(done: int, total: int | None, text: str) -> None:
+        if done == 4:
+            raise KeyboardInterrupt
+
+    how, part = settings(save_every=3, log_every=2), triplets(8)
+    encoder = trainee(backbones["modernbert"], patch="ngram:2")
+    with pytest.raises(KeyboardInterrupt):
+        fit(encoder.model, batches_of(encoder, part, 8), how, folder=tmp_path, progress=stop)
+    again = trainee(backbones["modernbert"], patch="ngram:2")
+    result = fit(again.model, batches_of(again, part, 8), how, folder=tmp_path)
+    assert result.negatives == 15
+    assert result.tokens == 6 * batches_of(again, part, 8)[0].tokens
 
 
 def test_the_gradient_is_clipped(backbones):

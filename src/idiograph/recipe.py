@@ -22,6 +22,90 @@ class Stage(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
+class HarvestRecipe(Stage):
+    """What is asked of HAL, and how gently."""
+
+    server: str = "https://api.archives-ouvertes.fr"
+    portal: str = ""
+    query: str = "*:*"
+    date: Literal["indexed", "modified", "released", "submitted"] = "indexed"
+    since: str = ""
+    until: str = ""
+    lang: tuple[str, ...] = ()
+    domain: tuple[str, ...] = ()
+    doctype: tuple[str, ...] = ()
+    licence: str = "open"
+    roles: tuple[str, ...] = ("aut", "crp")
+    files: bool = True
+    tei: bool = True
+    limit: int = Field(default=0, ge=0)
+    rows: int = Field(default=500, ge=1, le=1000)
+    interval: float = Field(default=1.0, ge=0)
+    attempts: int = Field(default=8, ge=1)
+    backoff: float = Field(default=1.0, ge=0)
+    timeout: float = Field(default=60.0, gt=0)
+    deadline: float = Field(default=600.0, gt=0)
+    contact: str = ""
+    proxy: str = ""
+
+
+class DownloadRecipe(Stage):
+    """Which files are fetched, and how gently."""
+
+    licence: str = "open"
+    max_bytes: int = Field(default=200_000_000, ge=1)
+    min_bytes: int = Field(default=500, ge=0)
+    interval: float = Field(default=1.0, ge=0)
+    per_host: int = Field(default=1, ge=1)
+    workers: int = Field(default=4, ge=1)
+    attempts: int = Field(default=5, ge=1)
+    backoff: float = Field(default=2.0, ge=0)
+    timeout: float = Field(default=60.0, gt=0)
+    deadline: float = Field(default=1200.0, gt=0)
+    give_up: int = Field(default=20, ge=1)
+    contact: str = ""
+    proxy: str = ""
+
+
+class ExtractRecipe(Stage):
+    """How PDFs become TEI. Without `grobid`, the embedded extractor is used.
+
+    `workers` is the number of processes, or of requests in flight per server; 0 takes all cores, or what the server's
+    pool holds. `timeout` is in seconds per document, `memory` in MiB per process, `wait` in seconds before the second
+    of `attempts` requests (doubled each time, a minute at most), `ready` how long a server may take to come up. `retry`
+    does all failures again, not only those of the moment; `prune` removes the results of PDFs that are gone. With
+    `runner` ray, the embedded extractor works on the nodes of the cluster at `address`, which must see the same folders.
+    """
+
+    grobid: tuple[str, ...] = ()
+    workers: int = Field(default=0, ge=0)
+    timeout: float = Field(default=180.0, gt=0)
+    memory: int = Field(default=2048, ge=256)
+    max_bytes: int = Field(default=200_000_000, ge=1)
+    max_pages: int = Field(default=2000, ge=1)
+    attempts: int = Field(default=6, ge=1)
+    wait: float = Field(default=5.0, ge=0)
+    ready: float = Field(default=60.0, ge=0)
+    consolidate_header: int = Field(default=0, ge=0, le=3)
+    consolidate_citations: int = Field(default=0, ge=0, le=2)
+    flavor: str = ""
+    runner: Literal["inline", "processes", "ray"] = "processes"
+    address: str = ""
+    retry: bool = False
+    prune: bool = False
+
+
+class CorpusRecipe(Stage):
+    """How texts become a corpus. `citations` print names, and names give the author away: they are masked."""
+
+    citations: Literal["keep", "mask", "drop"] = "mask"
+    formulae: Literal["mask", "drop"] = "mask"
+    abstract: bool = True
+    filters: bool = True
+    language: Literal["agree", "depositor", "detector"] = "agree"
+    duplicates: Literal["collapse", "keep"] = "collapse"
+
+
 class MineRecipe(Stage):
     """How triplets are drawn from a corpus."""
 
@@ -30,6 +114,7 @@ class MineRecipe(Stage):
     per_document: int = Field(default=5, ge=1)
     label: Literal["identified", "set", "first", "last", "single"] = "identified"
     negatives: Literal["domain", "lexical", "matched", "any"] = "domain"
+    fields: Literal["primary", "exact"] = "primary"  # is a negative of the same primary domain good enough?
     positives: Literal["any", "far"] = "any"
     containers: Literal["apart", "any"] = "apart"  # may a positive be from the book that its anchor is from?
     candidates: int = Field(default=30, ge=2, le=1000)  # of which the lexically nearest or farthest is taken
@@ -39,6 +124,7 @@ class MineRecipe(Stage):
     split: Literal["author", "triplet"] = "author"
     fractions: tuple[float, float, float] = (0.8, 0.1, 0.1)
     filters: bool = True
+    abbreviations: Literal["ours", "published"] = "ours"  # after which a full stop ends no sentence
     short_documents: Literal["drop", "keep"] = "drop"
     spans_per_document: int = Field(default=10, ge=1)
     repeats: bool = False  # may a triplet come twice, and a span overlap with its positive?
@@ -133,7 +219,7 @@ class TrainRecipe(Stage):
     freeze_layers: int = Field(default=0, ge=0)
     ema: float = Field(default=0.0, ge=0, lt=1)
     average_with_base: float = Field(default=0.0, ge=0, le=1)
-    validate_every: Annotated[int, Field(ge=1)] | Literal["auto"] = "auto"
+    validate_every: Annotated[int, Field(ge=1)] | Literal["auto", "log"] = "auto"
     save_every: Annotated[int, Field(ge=1)] | Literal["auto"] = "auto"
     log_every: int = Field(default=10, ge=1)
     seed: int = 7
@@ -143,6 +229,10 @@ class Recipe(Stage):
     """All stages of one run."""
 
     preset: Preset = "sound"
+    harvest: HarvestRecipe = HarvestRecipe()
+    download: DownloadRecipe = DownloadRecipe()
+    extract: ExtractRecipe = ExtractRecipe()
+    corpus: CorpusRecipe = CorpusRecipe()
     mine: MineRecipe = MineRecipe()
     style: StyleRecipe = StyleRecipe()
     evaluate: EvaluateRecipe = EvaluateRecipe()
@@ -154,13 +244,18 @@ class Recipe(Stage):
 PRESETS: dict[str, dict[str, dict[str, Any]]] = {
     "sound": {},
     "paper": {
+        "harvest": {"licence": "any", "roles": ("aut",), "files": False},
+        "download": {"licence": "any"},
+        "corpus": {"citations": "keep", "language": "depositor", "duplicates": "keep"},
         "mine": {
             "label": "set",
+            "fields": "exact",
             "detector": False,
             "near_duplicates": "keep",
             "split": "triplet",
             "fractions": (0.98, 0.01, 0.01),
             "per_document": 100,
+            "abbreviations": "published",
             "short_documents": "keep",
             "spans_per_document": 100,
             "repeats": True,
@@ -180,6 +275,7 @@ PRESETS: dict[str, dict[str, dict[str, Any]]] = {
             "decay_all": True,
             "clip": 0.0,
             "precision": "fp16",
+            "validate_every": "log",
         },
         "style": {"score": "maxsim", "keep": "words"},
         "evaluate": {"own_document": "keep", "measures": ("R@20", "R@100", "nDCG@20", "nDCG@100", "Hit@1", "RR")},

@@ -159,9 +159,9 @@ class Ledger:
         """Cut off a last line that a kill left unfinished."""
         if self.path.is_file():
             raw = self.path.read_bytes()
-            whole = raw[: raw.rfind(b"\n") + 1]
-            if len(whole) < len(raw):
-                self.path.write_bytes(whole)
+            whole = raw.rfind(b"\n") + 1
+            if whole < len(raw):
+                os.truncate(self.path, whole)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         if self.path.is_file():

@@ -7,7 +7,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from idiograph import __version__
-from idiograph.cli import answers, models, texts
+from idiograph.cli import answers, harvest, models, texts
 from idiograph.cli.shared import Preset, RecipeFile, settings
 from idiograph.errors import IdiographError
 from idiograph.recipe import to_toml
@@ -33,8 +33,13 @@ def root(
 
 COMMANDS: dict[str, Callable[..., Any]] = {
     "demo": answers.demo,
+    "harvest": harvest.harvest,
+    "download": harvest.download,
+    "extract": harvest.extract,
     "corpus": texts.corpus,
     "mine": texts.mine,
+    "audit": texts.audit,
+    "topic": texts.topic,
     "evaluate": models.evaluate,
     "index": answers.index,
     "attribute": answers.attribute,
@@ -56,6 +61,7 @@ def build() -> typer.Typer:
     app.callback(invoke_without_command=True)(root)
     for name, function in COMMANDS.items():
         app.command(name)(function)
+    app.command("stand-in", hidden=True)(harvest.stand_in)
     return app
 
 

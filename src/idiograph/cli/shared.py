@@ -24,6 +24,9 @@ RecipeFile = Annotated[Path | None, typer.Option("--recipe", help="A TOML file w
 Model = Annotated[str, typer.Option(help="A model folder or Hugging Face name; `default` comes with the package.")]
 Patch = Annotated[str | None, typer.Option(help="whole, word, ngram:N, auto or cluster:N; default: the model's own.")]
 Keep = Annotated[str | None, typer.Option(help="all tokens, or words without punctuation.")]
+Runner = Annotated[str, typer.Option(help="Where the work is done: inline, processes or ray.")]
+Workers = Annotated[int | None, typer.Option(help="Processes to use; default: all cores.", min=0)]
+Shard = Annotated[str, typer.Option(help="Do only part i/n, so that several machines can share the work.")]
 Lang = Annotated[str, typer.Option(help="The language that the texts must be in; `any` to let all pass.")]
 
 
@@ -33,8 +36,8 @@ def settings(preset: str, file: Path | None, changes: dict[str, dict[str, Any]])
     if file is None:
         return recipe(preset, given)
     base = read_recipe(file)
-    merged = {s: {**getattr(base, s).model_dump(), **given.get(s, {})} for s in ("mine", "style", "evaluate", "index")}
-    return recipe(base.preset, merged)
+    stages = [name for name in Recipe.model_fields if name != "preset"]
+    return recipe(base.preset, {s: {**getattr(base, s).model_dump(), **given.get(s, {})} for s in stages})
 
 
 @contextmanager

@@ -1,43 +1,128 @@
-"""Commands that bring texts in: corpus, mine."""
+"""Commands that make a corpus and triplets of texts: corpus, mine, audit, topic."""
 
+from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from rich.table import Table
 
-from idiograph.cli.shared import AsJson, Out, Overwrite, Preset, RecipeFile, bar, err, say, settings, wrote
+from idiograph.cli.shared import (
+    AsJson,
+    Out,
+    Overwrite,
+    Preset,
+    RecipeFile,
+    Runner,
+    Shard,
+    Workers,
+    bar,
+    err,
+    out,
+    say,
+    settings,
+    wrote,
+)
+from idiograph.errors import InputError
+
+HELP = "Text folders, .jsonl(.zst), Parquet, TEI and JATS folders with their records, `anthology`, `synth:…`; or `stats CORPUS`."
 
 
 def corpus(
-    sources: Annotated[list[str], typer.Argument(help="Text folders, .jsonl(.zst), Parquet, `anthology`, `synth:…`.")],
-    out_folder: Out,
+    sources: Annotated[list[str], typer.Argument(help=HELP)],
+    out_folder: Annotated[Path | None, typer.Option("--out", "-o", help="The folder to write.")] = None,
+    citations: Annotated[
+        str | None, typer.Option(help="keep, mask or drop: names in citations give authors away.")
+    ] = None,
+    formulae: Annotated[str | None, typer.Option(help="mask or drop.")] = None,
+    keep_duplicates: Annotated[
+        bool, typer.Option("--keep-duplicates", help="Do not collapse versions of one work.")
+    ] = False,
+    shard: Shard = "1/1",
+    runner: Runner = "inline",
+    workers: Workers = None,
+    preset: Preset = "sound",
+    recipe_file: RecipeFile = None,
     overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
-    """Read texts with their authors into a corpus folder."""
-    from idiograph.corpus.documents import build
-    from idiograph.corpus.readers import read_all
+    """Read texts with their authors into a corpus folder; `corpus stats FOLDER` shows what is in one."""
+    from idiograph.corpus.assemble import sources as read_sources
+    from idiograph.corpus.documents import Team, build
 
+    if sources[0] == "stats":
+        return stats(sources[1:], out_folder, as_json)
+    if out_folder is None:
+        raise InputError("say where the corpus goes: idiograph corpus TEXTS -o FOLDER")
+    given = {"citations": citations, "formulae": formulae, "duplicates": "keep" if keep_duplicates else None}
+    chosen = settings(preset, recipe_file, {"corpus": given}).corpus
+    inputs = {f"source {at}": source for at, source in enumerate(sources)}
+    team = Team(runner, workers, None, shard)
     with bar("reading") as update:
-        inputs = {f"source {at}": source for at, source in enumerate(sources)}
-        built = build(read_all(sources), out_folder, inputs=inputs, overwrite=overwrite, progress=update)
+        built = build(
+            read_sources(sources), out_folder, chosen, inputs=inputs, overwrite=overwrite, team=team, progress=update
+        )
     for failure in built.failures[:20]:
         err.print(f"left out: {failure.where}: {failure.reason}", markup=False, highlight=False)
     if len(built.failures) > 20:
         err.print(f"left out: {len(built.failures) - 20} more; see {out_folder}/manifest.json", highlight=False)
     found = {"documents": built.documents, "languages": built.languages, "dropped": built.dropped}
-    say(found, as_json, lambda: wrote(out_folder, f"{built.documents} documents", built.dropped))
+    return say(found, as_json, lambda: wrote(out_folder, f"{built.documents} documents", built.dropped))
+
+
+def stats(folders: list[str], out_folder: Path | None, as_json: bool) -> None:
+    """What is in a corpus; with -o also as a page with figures."""
+    from idiograph.corpus.documents import Corpus
+    from idiograph.corpus.stats import statistics
+    from idiograph.evaluate.plots import bars
+    from idiograph.pages import render
+
+    if len(folders) != 1:
+        raise InputError("name one corpus folder: idiograph corpus stats data/corpus")
+    with bar("counting"):
+        found = statistics(Corpus(Path(folders[0])))
+    if out_folder:
+        out_folder.mkdir(parents=True, exist_ok=True)
+        words = {"words": found.word_entropy, "trigrams": found.trigram_entropy}
+        entropy = {
+            f"{kind}, corrected": {n or "(none)": e.corrected for n, e in v.items()} for kind, v in words.items()
+        }
+        sizes = {"documents": {str(size): float(count) for size, count in sorted(found.author_sets.sizes.items())[:12]}}
+        figures = {"entropy": bars(entropy, "bits"), "sizes": bars(sizes, "documents")}
+        page = render("stats.html", title="What is in the corpus", found=found, folder=folders[0], **figures)
+        (out_folder / "stats.html").write_text(page, encoding="utf-8")
+        err.print(f"wrote {out_folder / 'stats.html'}", highlight=False)
+    value = {**asdict(found), "cells": {" ".join(cell): asdict(t) for cell, t in found.cells.items()}}
+    say(value, as_json, lambda: print_stats(found))
+
+
+def print_stats(found: Any) -> None:
+    for title, tallies in (("language", found.languages), ("field", found.domains)):
+        table = Table(title)
+        for name in ("documents", "words", "with this label"):
+            table.add_column(name, justify="right")
+        for name, tally in list(tallies.items())[:25]:
+            table.add_row(name or "(none)", f"{tally.documents:,}", f"{tally.tokens:,}", f"{tally.labelled:,}")
+        out.print(table)
+    sets = found.author_sets
+    out.print(f"{sets.sets:,} author-sets, {sets.recurring:,} with several documents; mean size {sets.mean_size:.2f}")
 
 
 def mine(
     corpus_folder: Annotated[Path, typer.Argument(metavar="CORPUS", help="A corpus folder.")],
     out_folder: Out,
-    rule: Annotated[str | None, typer.Option(help="How positives are chosen: base.")] = None,
-    sentences: Annotated[int | None, typer.Option(help="Sentences in a span.")] = None,
+    rule: Annotated[list[str] | None, typer.Option(help="base, unrestricted or ict; may be repeated.")] = None,
+    sentences: Annotated[list[int] | None, typer.Option(help="Sentences in a span; may be repeated.")] = None,
     per_document: Annotated[int | None, typer.Option(help="Triplets with an anchor in one document.")] = None,
     label: Annotated[str | None, typer.Option(help="identified, set, first, last or single.")] = None,
+    negatives: Annotated[
+        str | None, typer.Option(help="domain (any of the field), or lexical (the nearest in words).")
+    ] = None,
+    positives: Annotated[str | None, typer.Option(help="any, or far (the farthest in words).")] = None,
     lang: Annotated[str | None, typer.Option(help="Language of the documents; `any` for all.")] = None,
     seed: Annotated[int | None, typer.Option(help="Another seed, another draw.")] = None,
+    runner: Runner = "inline",
+    workers: Workers = None,
     preset: Preset = "sound",
     recipe_file: RecipeFile = None,
     overwrite: Overwrite = False,
@@ -45,19 +130,76 @@ def mine(
 ) -> None:
     """Draw same-author, different-document triplets from a corpus, split by author."""
     from idiograph.corpus.documents import Corpus
+    from idiograph.corpus.mine import Team
     from idiograph.corpus.mine import mine as mine_
 
-    given = {
-        "rule": rule,
-        "sentences": sentences,
-        "per_document": per_document,
-        "label": label,
-        "lang": lang,
-        "seed": seed,
-    }
+    given: dict[str, Any] = {"per_document": per_document, "label": label, "lang": lang, "seed": seed}
+    given |= {"rule": rule or None, "sentences": sentences or None, "negatives": negatives, "positives": positives}
     chosen = settings(preset, recipe_file, {"mine": given}).mine
     opened = Corpus(corpus_folder)
-    with bar("drawing spans", len(opened)) as update:
-        counts = mine_(opened, chosen, out_folder, overwrite=overwrite, progress=update)
-    text = ", ".join(f"{split} {count}" for split, count in counts.items())
-    say(dict(counts), as_json, lambda: wrote(out_folder, f"triplets {chosen.rule}-{chosen.sentences}: {text}"))
+    with bar("drawing", len(opened)) as update:
+        team = Team(runner=runner, workers=workers, progress=update)
+        counts = mine_(opened, chosen, out_folder, overwrite=overwrite, team=team)
+    say(counts, as_json, lambda: print_counts(out_folder, counts))
+
+
+def print_counts(folder: Path, counts: Any) -> None:
+    for name, splits in counts.items():
+        text = ", ".join(f"{split} {count}" for split, count in splits.items())
+        wrote(folder, f"triplets {name}: {text}")
+
+
+def audit(
+    triplets: Annotated[Path, typer.Argument(help="A triplet folder, ours or a published one.")],
+    as_json: AsJson = False,
+) -> None:
+    """Look for leaks between the splits of triplets; exit 1 if there are any."""
+    from idiograph.corpus.audit import audit as audit_
+
+    with bar("looking") as update:
+        found = audit_(triplets, update)
+    say(found.to_json(), as_json, lambda: print_audit(found))
+    if not found.sound:
+        raise typer.Exit(1)
+
+
+def print_audit(found: Any) -> None:
+    table = Table(title=f"{found.folder} ({found.preset})")
+    for name in ("", "distinct authors", "documents", "spans", "sentences"):
+        table.add_column(name, justify="right" if name else "left")
+    for split, sizes in found.sizes.items():
+        table.add_row(split, *(f"{sizes.get(k, 0):,}" for k in ("authors", "documents", "spans", "sentences")))
+    out.print(table)
+    for fault in found.faults:
+        out.print(f"leak: {fault}", style="yellow", highlight=False, markup=False)
+    out.print("no leak was found" if found.sound else "these triplets do not keep what `sound` promises", style="bold")
+
+
+def topic(
+    triplets: Annotated[list[Path], typer.Argument(help="Triplet folders.")],
+    out_folder: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Also write topic.html and topic.json.")
+    ] = None,
+    split: Annotated[str, typer.Option(help="train, valid, test or all.")] = "test",
+    limit: Annotated[int, typer.Option(help="Triplets to look at in each configuration.", min=10)] = 10_000,
+    as_json: AsJson = False,
+) -> None:
+    """Is topic decoupled? Shared words, and how far BM25 gets by them, beside the published numbers."""
+    from idiograph.evaluate.topic import topic as topic_
+    from idiograph.evaluate.topic import write
+
+    with bar("checking") as update:
+        found = topic_(triplets, split, limit=limit, progress=update)
+    if out_folder:
+        err.print(f"wrote {write(found, out_folder)}", highlight=False)
+    say(found.to_json(), as_json, lambda: print_topic(found))
+
+
+def print_topic(found: Any) -> None:
+    table = Table("triplets", "of", "paper", *(row.measure for row in found.checked[0].accuracy), "signal", "noise")
+    for each in found.checked:
+        cells = [f"{100 * r.value:.1f}\n[dim]{100 * r.low:.0f}–{100 * r.high:.0f}[/dim]" for r in each.accuracy]
+        paper = f"{each.paper:.1f}" if each.paper else "–"
+        overlap = (f"{each.words.signal.mean:.3f}", f"{each.words.noise.mean:.3f}")
+        table.add_row(each.name, str(each.triplets), paper, *cells, *overlap)
+    out.print(table)

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,10 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from idiograph.corpus.chance import Keys, keys
-from idiograph.corpus.documents import Corpus
+from idiograph.corpus.documents import MAKE, Corpus
 from idiograph.corpus.labels import LABELS
 from idiograph.corpus.split import Splits, split_people
+from idiograph.errors import ArtifactError
 from idiograph.recipe import MineRecipe
 from idiograph.types import fold
 
@@ -47,6 +49,14 @@ class Ragged:
         sizes = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
         values = np.fromiter((v for row in rows for v in row), dtype=np.int32, count=int(sizes.sum()))
         return cls(np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), values)
+
+    @classmethod
+    def joined(cls, parts: Sequence["Ragged"]) -> "Ragged":
+        sizes = np.concatenate([np.diff(part.first) for part in parts])
+        return cls(np.concatenate([[0], np.cumsum(sizes)]), np.concatenate([part.values for part in parts]))
+
+    def mapped(self, numbers: Ints) -> "Ragged":
+        return Ragged(self.first, numbers[self.values])
 
     @property
     def owner(self) -> NDArray[np.int64]:
@@ -98,78 +108,69 @@ def field_of(domain: str) -> str:
 
 def read_catalog(corpus: Corpus, recipe: MineRecipe) -> Catalog:
     """Everything but the texts, a shard at a time."""
-    reading = _Reading(recipe, any(_has_ids(path) for path in corpus.paths))
-    for path in corpus.paths:
-        reading.add(pq.ParquetFile(path).read(columns=COLUMNS).to_pylist())
+    try:
+        reading = _Reading(recipe, any(_has_ids(path) for path in corpus.paths))
+        for path in corpus.paths:
+            reading.add(pq.ParquetFile(path).read(columns=COLUMNS).to_pylist())
+    except (OSError, pa.ArrowException) as error:
+        what = str(error).splitlines()[0]
+        raise ArtifactError(f"corpus '{corpus.folder}' is damaged ({what}); make it again: {MAKE}") from error
     return reading.result()
 
 
 def _has_ids(path: Path) -> bool:
     found = pq.ParquetFile(path).read(columns=["authors.list.element.id"]).column("authors")
-    return any(author["id"] for authors in found.to_pylist() for author in authors)
+    return any(author["id"] for authors in found.to_pylist() for author in authors or ())
 
 
 class _Reading:
-    """The columns while shards go by."""
+    """The columns while shards go by; of each shard only arrays are kept."""
 
     def __init__(self, recipe: MineRecipe, ids: bool) -> None:
         self.recipe, self.ids = recipe, ids
         self.names, self.sets, self.fields, self.books = Numbers(), Numbers(), Numbers(), Numbers()
-        self.folded: dict[str, str] = {}
-        self.people: list[tuple[int, ...]] = []
-        self.labels: list[tuple[int, ...]] = []
-        self.columns: list[tuple[int, int, int, int]] = []  # label, field, primary, container
-        self.ties: set[tuple[int, int]] = set()  # of an id and a name
-        self.tables: list[pa.Table] = []
-        self.keys: list[Keys] = []
-        self.langs: list[str] = []
+        self.langs, self.ties = Counter[str](), set[tuple[int, int]]()  # ties of an id and a name
+        self.people, self.labels = list[Ragged](), list[Ragged]()
+        self.columns, self.foreign = list[Ints](), list[NDArray[np.bool_]]()
+        self.tables, self.keys = list[pa.Table](), list[Keys]()
 
     def add(self, rows: list[dict[str, Any]]) -> None:
-        shown = [self._row(row) for row in rows]
+        labels = [LABELS[self.recipe.label](row["authors"] or (), self.ids) for row in rows]
+        kind = "id" if self.ids else "name"
+        marked = [tuple(self.names[kind, key] for key in sorted(label)) for label in labels]
+        self.labels.append(Ragged.of(marked))
+        self.people.append(Ragged.of([self._people(row["authors"] or ()) for row in rows]))
+        self.columns.append(np.array([self._numbers(*each) for each in zip(rows, marked, strict=True)], dtype=np.int32))
+        shown = [_shown(row, label) for row, label in zip(rows, labels, strict=True)]
         self.tables.append(pa.Table.from_pylist(shown, SHOWN))
         self.keys.append(keys(self.recipe.seed, (row["id"] for row in rows)))
-        self.langs += [row["lang"] for row in rows]
+        self.langs.update(row["lang"] for row in rows)
+        self.foreign.append(np.array([self.recipe.lang not in ("any", row["lang"]) for row in rows], dtype=bool))
 
-    def _row(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        names = [self._person(author) for author in row["authors"]]
-        label = LABELS[self.recipe.label](row["authors"], self.ids)
-        marked = tuple(self.names["id" if self.ids else "name", key] for key in sorted(label))
+    def _numbers(self, row: Mapping[str, Any], marked: tuple[int, ...]) -> tuple[int, int, int, int]:
+        """Author-set, fields, primary field and book of a document."""
         domains = [field_of(domain) for domain in row["domains"] or ()]
-        self.people.append(tuple(dict.fromkeys(names)))
-        self.labels.append(marked)
-        self.columns.append(
-            (
-                self.sets[marked] if marked else NONE,
-                self.fields[frozenset(domains)] if domains else NONE,
-                self.fields[domains[0]] if domains else NONE,
-                self.books[row["container"]] if row["container"] else NONE,
-            )
+        return (
+            self.sets[marked] if marked else NONE,
+            self.fields[frozenset(domains)] if domains else NONE,
+            self.fields[domains[0]] if domains else NONE,
+            self.books[row["container"]] if row["container"] else NONE,
         )
-        affiliations = sorted({a for author in row["authors"] for a in author["affiliations"] or ()})
-        people = sorted(label) or sorted({a["id"] or self._fold(a["name"]) for a in row["authors"]})
-        shown = {"domain": row["domains"], "affiliations": affiliations, "authorids": people}
-        return {"id": row["id"], "year": row["year"], **shown}
 
-    def _person(self, author: Mapping[str, Any]) -> int:
-        """The number of a person's name, tied to that of the id: the two are one person wherever either stands."""
-        name = self.names["name", self._fold(author["name"])]
-        if author["id"]:
-            self.ties.add((self.names["id", author["id"]], name))
-        return name
-
-    def _fold(self, name: str) -> str:
-        if name not in self.folded:
-            self.folded[name] = fold(name)
-        return self.folded[name]
+    def _people(self, authors: Sequence[Mapping[str, Any]]) -> list[int]:
+        """Numbers of names, tied to those of ids: the two are one person wherever either stands."""
+        names = [self.names["name", folded(author["name"])] for author in authors]
+        for author, name in zip(authors, names, strict=True):
+            if author["id"]:
+                self.ties.add((self.names["id", author["id"]], name))
+        return list(dict.fromkeys(names))
 
     def result(self) -> Catalog:
         person = _joined(len(self.names), self.ties)
-        people = Ragged.of(self.people)
-        people = Ragged(people.first, person[people.values])
-        label, field, primary, container = np.array(self.columns, dtype=np.int32).reshape(-1, 4).T
-        labels = Ragged.of(self.labels)
-        labels = Ragged(labels.first, person[labels.values])
+        people, labels = (Ragged.joined(parts).mapped(person) for parts in (self.people, self.labels))
+        label, field, primary, container = np.concatenate(self.columns).T
         where = self._splits(person, people, labels, label)
+        several = int((where == NONE).sum())
         catalog = Catalog(
             shown=pa.concat_tables(self.tables),
             keys=np.concatenate(self.keys),
@@ -179,18 +180,30 @@ class _Reading:
             primary=primary,
             container=container,
             split=where,
-            langs=Counter(self.langs),
-            dropped={SEVERAL: several} if (several := int((where == NONE).sum())) else {},
+            langs=self.langs,
+            dropped={SEVERAL: several} if several else {},
         )
-        if self.recipe.lang == "any":
-            return catalog
-        return catalog.without(np.array([lang != self.recipe.lang for lang in self.langs]), FOREIGN)
+        return catalog.without(np.concatenate(self.foreign), FOREIGN)
 
     def _splits(self, person: Ints, people: Ragged, labels: Ragged, label: Ints) -> Splits:
         if self.recipe.split == "triplet":
             return np.zeros(len(label), dtype=np.int8)
         by_person = split_people(_least(person, self.names), self.recipe.fractions, self.recipe.seed)
         return document_splits(by_person, people, labels, label)
+
+
+@lru_cache(maxsize=1 << 16)
+def folded(name: str) -> str:
+    return fold(name)
+
+
+def _shown(row: Mapping[str, Any], label: frozenset[str]) -> dict[str, Any]:
+    """What is written beside a span. Without an author-set, everybody is named."""
+    authors = row["authors"] or ()
+    affiliations = sorted({a for author in authors for a in author["affiliations"] or ()})
+    people = sorted(label or {author["id"] or folded(author["name"]) for author in authors})
+    about = {"domain": row["domains"] or [], "affiliations": affiliations, "authorids": people}
+    return {"id": row["id"], "year": row["year"], **about}
 
 
 def _joined(count: int, ties: Iterable[tuple[int, int]]) -> Ints:

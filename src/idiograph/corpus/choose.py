@@ -151,7 +151,7 @@ class Drawing:
         wanted = self.recipe.candidates if self.lexicon and self.recipe.negatives in LEXICAL else 1
         other, fine = self._others(doc, number, again, wanted, "field")
         empty = np.flatnonzero(~fine.any(axis=1))
-        if len(empty):
+        if len(empty) and self.recipe.fields == "primary":
             other[empty], fine[empty] = self._others(doc[empty], number[empty], again, wanted, "primary")
         span = self._slot(doc[:, None], other, NEGATIVE, number[:, None], again, np.arange(wanted)[None])
         best = fine.argmax(axis=1) if wanted == 1 else self._best(anchor, positive, span, fine)

@@ -1,9 +1,12 @@
 """A corpus on disk: Parquet shards by language that any Hugging Face tool reads, and random access to every text."""
 
+import shutil
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -11,14 +14,17 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from idiograph.corpus.assemble import Dropped, Paper, Raw, prepare_all, without_copies
 from idiograph.corpus.card import write_card
-from idiograph.corpus.language import identify
 from idiograph.corpus.readers import Failure
 from idiograph.errors import ArtifactError, InputError
+from idiograph.recipe import CorpusRecipe
+from idiograph.runner import Failure as Lost
+from idiograph.runner import run, shard
 from idiograph.store import Manifest, draft, read_manifest, seal
 from idiograph.types import Author, Document
 
-ROW_GROUP, SHARD = 256, 16_384  # documents
+ROW_GROUP, SHARD, BATCH = 256, 16_384, 64  # documents
 MAKE = "idiograph corpus TEXTS -o FOLDER"
 
 AUTHOR = pa.struct([("name", pa.string()), ("id", pa.string()), ("affiliations", pa.list_(pa.string()))])
@@ -26,6 +32,16 @@ SCHEMA = pa.schema(
     [(name, pa.string()) for name in ("id", "title", "lang", "url", "licence", "source", "container", "text")]
     + [("year", pa.int32()), ("domains", pa.list_(pa.string())), ("authors", pa.list_(AUTHOR))]
 )
+
+
+@dataclass(frozen=True)
+class Team:
+    """Who prepares the documents, and which part of them."""
+
+    runner: str = "inline"
+    workers: int | None = None
+    address: str | None = None
+    part: str = "1/1"
 
 
 @dataclass(frozen=True)
@@ -83,57 +99,108 @@ def row(document: Document) -> dict[str, Any]:
 
 
 def build(
-    items: Iterable[Document | Failure],
+    items: Iterable[Raw],
     out: Path,
+    recipe: CorpusRecipe | None = None,
     *,
-    recipe: Mapping[str, Any] | None = None,
     inputs: Mapping[str, str] | None = None,
     overwrite: bool = False,
+    team: Team | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> Built:
     """Write documents as a corpus. Items that cannot be used are counted by reason, and named in the result."""
-    dropped: Counter[str] = Counter()
-    failures: list[Failure] = []
-    languages: Counter[str] = Counter()
+    recipe = recipe or CorpusRecipe()
+    notes = Notes(Counter(), [], progress)
     with draft(out, overwrite) as folder:
-        shards: dict[str, Shards] = {}
-        for item in admitted(items, dropped, failures):
-            if item.lang not in shards:
-                shards[item.lang] = Shards(folder / item.lang)
-            shards[item.lang].add(row(item))
-            languages[item.lang] += 1
-            if progress:
-                progress(languages.total())
+        languages = write(admitted(items, recipe, team or Team(), notes), folder / "all")
         if not languages:
-            raise InputError(nothing(failures))
-        for shard in shards.values():
-            shard.finish()
+            raise InputError(nothing(notes.failures))
+        copies = without_copies(stored(folder / "all")) if recipe.duplicates == "collapse" else {}
+        notes.dropped["near-duplicate of another document"] += len(copies)
+        languages = settle(folder, copies, languages)
         write_card(folder, dict(languages))
-        counts = {"documents": languages.total(), "languages": dict(languages)}
-        seal(folder, Manifest("corpus", recipe or {}, inputs or {}, counts, dict(dropped)))
-    return Built(languages.total(), dict(languages), dict(dropped), tuple(failures))
+        counts = {"documents": languages.total(), "languages": dict(sorted(languages.items()))}
+        dropped = {reason: count for reason, count in sorted(notes.dropped.items()) if count}
+        seal(folder, Manifest("corpus", recipe.model_dump(), inputs or {}, counts, dropped))
+    return Built(languages.total(), counts["languages"], dropped, tuple(notes.failures))
 
 
-def admitted(items: Iterable[Document | Failure], dropped: Counter[str], failures: list[Failure]) -> Iterator[Document]:
-    """The documents that have an author, words and an id of their own, with a language."""
+def write(documents: Iterable[Document], folder: Path) -> Counter[str]:
+    """Documents as shards by language; returns how many there are of each."""
+    shards: dict[str, Shards] = {}
+    languages: Counter[str] = Counter()
+    for document in documents:
+        if document.lang not in shards:
+            shards[document.lang] = Shards(folder / document.lang)
+        shards[document.lang].add(row(document))
+        languages[document.lang] += 1
+    for part in shards.values():
+        part.finish()
+    return languages
+
+
+def settle(folder: Path, copies: Mapping[str, str], languages: Counter[str]) -> Counter[str]:
+    """Put the shards in their place, without near-duplicates."""
+    if copies:
+        languages = write((d for d in stored(folder / "all") if d.id not in copies), folder / "kept")
+        shutil.rmtree(folder / "all")
+    source = folder / ("kept" if copies else "all")
+    for part in source.iterdir():
+        part.rename(folder / part.name)
+    source.rmdir()
+    return languages
+
+
+def admitted(items: Iterable[Raw], recipe: CorpusRecipe, team: Team, notes: "Notes") -> Iterator[Document]:
+    """The documents that can be used, each id once, in the order given."""
     seen: set[str] = set()
-    for item in items:
-        if isinstance(item, Failure):
-            dropped["unreadable"] += 1
-            failures.append(item)
-        elif reason := refusal(item, seen):
-            dropped[reason] += 1
-        else:
-            seen.add(item.id)
-            yield item if item.lang else replace(item, lang=identify(item.text)[0])
+    work = ((batch, recipe) for batch in batches(shard(items, team.part, name_of), BATCH))
+    for results in run(prepare_all, work, team.runner, team.workers, team.address):
+        for result in [Failure("a batch", results.reason)] if isinstance(results, Lost) else results:
+            if isinstance(result, Document) and result.id not in seen:
+                seen.add(result.id)
+                yield result
+            else:
+                notes.add(result)
+            notes.count += 1
+        if notes.progress:
+            notes.progress(notes.count)
 
 
-def refusal(document: Document, seen: set[str]) -> str | None:
-    if not any(author.key for author in document.authors):
-        return "no author"
-    if document.id in seen:
-        return "id given twice"
-    return None if any(c.isalpha() for c in document.text[:10_000]) else "no words"
+def name_of(item: Raw) -> str:
+    """What decides which shard an item is in."""
+    if isinstance(item, Paper):
+        return item.path.name
+    return item.where if isinstance(item, Failure) else item.id
+
+
+def batches(items: Iterable[Raw], size: int) -> Iterator[list[Raw]]:
+    rest = iter(items)
+    while batch := list(islice(rest, size)):
+        yield batch
+
+
+@dataclass
+class Notes:
+    """What is left out on the way, and why."""
+
+    dropped: Counter[str]
+    failures: list[Failure]
+    progress: Callable[[int], None] | None
+    count: int = 0
+
+    def add(self, result: Document | Failure | Dropped) -> None:
+        if isinstance(result, Failure):
+            self.failures.append(result)
+        reason = result.reason if isinstance(result, Dropped) else "id given twice"
+        self.dropped["unreadable" if isinstance(result, Failure) else reason] += 1
+
+
+def stored(folder: Path) -> Iterator[Document]:
+    """The documents of shards that are on disk."""
+    for path in sorted(folder.glob("*/train-*.parquet")):
+        for batch in pq.ParquetFile(path).iter_batches(batch_size=ROW_GROUP):
+            yield from map(from_row, batch.to_pylist())
 
 
 def nothing(failures: list[Failure]) -> str:
@@ -164,9 +231,7 @@ class Corpus:
 
     def __iter__(self) -> Iterator[Document]:
         """Every document, in the order of `table`; a few hundred are in memory at a time."""
-        for path in self.paths:
-            for batch in pq.ParquetFile(path).iter_batches(batch_size=ROW_GROUP):
-                yield from map(from_row, batch.to_pylist())
+        return stored(self.folder)
 
     def text(self, at: int) -> str:
         """The text of the document in row `at` of `table`."""
@@ -188,8 +253,6 @@ class Corpus:
         return found
 
     def _locate(self, at: int) -> tuple[Path, int, int]:
-        from bisect import bisect_right
-
         first, path, group = self._groups[bisect_right(self._groups, at, key=lambda g: g[0]) - 1]
         return path, group, at - first
 

@@ -18,11 +18,12 @@ from pathlib import Path
 import httpx2
 
 from idiograph import runner
-from idiograph.corpus.fetch import LEDGER, PASSING, DownloadRecipe, Entry, Fetcher, Progress, Wanted, file_name
+from idiograph.corpus.fetch import LEDGER, PASSING, Entry, Fetcher, Progress, Wanted, file_name
 from idiograph.corpus.licence import permits
 from idiograph.corpus.records import KIND as RECORDS
 from idiograph.corpus.records import MAKE as HARVEST
 from idiograph.corpus.records import read_records, write_whole, writing
+from idiograph.recipe import DownloadRecipe
 from idiograph.store import MANIFEST, Manifest, digest, locked, now, read_manifest, write_json
 
 KIND = "pdf"

@@ -20,11 +20,12 @@ from itertools import islice
 from pathlib import Path
 
 from idiograph import runner
-from idiograph.corpus.extractor import Extractor, ExtractRecipe, Outcome
+from idiograph.corpus.extractor import Extractor, Outcome
 from idiograph.corpus.grobid import Grobid
 from idiograph.corpus.records import write_whole, writing
 from idiograph.corpus.workers import Embedded, extract_one, own_name
 from idiograph.errors import ArtifactError, InputError
+from idiograph.recipe import ExtractRecipe
 from idiograph.store import MANIFEST, Ledger, Manifest, digest, locked, make_folder, now, read_manifest, write_json
 
 KIND = "tei"

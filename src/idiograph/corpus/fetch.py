@@ -14,12 +14,11 @@ from typing import BinaryIO
 
 import httpx2
 import stamina
-from pydantic import Field
 
 from idiograph.corpus.harvest import Again, worth_another
 from idiograph.corpus.pace import Pace, agent, retry_after, site
 from idiograph.errors import ServiceError
-from idiograph.recipe import Stage
+from idiograph.recipe import DownloadRecipe
 from idiograph.store import Ledger
 
 LEDGER = "ledger.jsonl"
@@ -28,24 +27,6 @@ HEAD, TAIL = 1024, 4096  # where readers look for %PDF- and %%EOF
 PASSING = frozenset({"server error", "too many requests", "no answer", "cut off"})  # the server may do better later
 
 Progress = Callable[[int, int | None, str], None]
-
-
-class DownloadRecipe(Stage):
-    """Which files are fetched, and how gently."""
-
-    licence: str = "open"
-    max_bytes: int = Field(200_000_000, ge=1)
-    min_bytes: int = Field(500, ge=0)
-    interval: float = Field(1.0, ge=0)
-    per_host: int = Field(1, ge=1)
-    workers: int = Field(4, ge=1)
-    attempts: int = Field(5, ge=1)
-    backoff: float = Field(2.0, ge=0)
-    timeout: float = Field(60.0, gt=0)
-    deadline: float = Field(1200.0, gt=0)
-    give_up: int = Field(20, ge=1)
-    contact: str = ""
-    proxy: str = ""
 
 
 @dataclass(frozen=True, slots=True)

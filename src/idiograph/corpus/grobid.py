@@ -14,9 +14,10 @@ from typing import Any
 
 import httpx2
 
-from idiograph.corpus.extractor import ExtractRecipe, Outcome
+from idiograph.corpus.extractor import Outcome
 from idiograph.corpus.markup import MAX_BYTES, name, parse
 from idiograph.errors import InputError, ServiceError
+from idiograph.recipe import ExtractRecipe
 
 POOL = 10  # engines of a server that does not say: the default of its configuration
 START = "start one: docker run --rm --init -p 8070:8070 grobid/grobid:0.9.1-crf"

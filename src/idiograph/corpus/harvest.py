@@ -23,9 +23,9 @@ from idiograph.corpus import query
 from idiograph.corpus.hal import JUNK, Unfit, first, to_record
 from idiograph.corpus.licence import permits
 from idiograph.corpus.pace import Pace, agent, retry_after
-from idiograph.corpus.query import HarvestRecipe
 from idiograph.corpus.records import KIND, MAKE, Record, ids, to_line, write_whole, writing
 from idiograph.errors import ArtifactError, InputError, ServiceError
+from idiograph.recipe import HarvestRecipe
 from idiograph.store import MANIFEST, Ledger, Manifest, locked, read_manifest, seal, write_json
 
 LAST = "last"

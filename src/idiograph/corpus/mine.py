@@ -18,6 +18,7 @@ from idiograph.corpus.card import write_triplet_card
 from idiograph.corpus.catalog import FOREIGN, NONE, REPEATED, SEVERAL, Catalog, read_catalog
 from idiograph.corpus.chance import uniform
 from idiograph.corpus.choose import LEXICAL, NO_BOOK, NO_DOMAIN, NO_LABEL, NO_MATE, NO_OTHER, Task, choose, width
+from idiograph.corpus.croissant import write_croissant
 from idiograph.corpus.dedup import near_duplicates
 from idiograph.corpus.documents import Corpus
 from idiograph.corpus.spans import SpanPool, collect_terms, draw_spans, kind
@@ -56,7 +57,8 @@ def mine(
         counts = miner.write(folder)
         if not counts:
             raise InputError(no_triplets(miner.dropped, recipe))
-        write_triplet_card(folder, counts)
+        about = write_triplet_card(folder, counts, recipe, +miner.dropped)
+        write_croissant(folder, counts, about)
         inputs = {"corpus": corpus.manifest.fingerprint}
         seal(folder, Manifest("triplets", recipe.model_dump(), inputs, counts, dict(+miner.dropped)))
     return counts

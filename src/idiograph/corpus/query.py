@@ -3,14 +3,11 @@
 import re
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
-from typing import Literal
 
-from pydantic import Field
-
-from idiograph.corpus.hal import FIELDS, ROLES, TEI
+from idiograph.corpus.hal import FIELDS, TEI
 from idiograph.corpus.licence import KINDS, allowed
 from idiograph.errors import InputError, SpecError
-from idiograph.recipe import Stage
+from idiograph.recipe import HarvestRecipe
 from idiograph.spec import unknown
 
 DATES = {
@@ -23,33 +20,6 @@ DOMAINS = ("chim", "info", "math", "nlin", "phys", "qfin", "scco", "sde", "sdu",
 TEI_ROWS = 200  # a record with its TEI is about 40 KB, and HAL asks for answers of a few megabytes
 
 Pair = tuple[str, str]
-
-
-class HarvestRecipe(Stage):
-    """What is asked of HAL, and how gently."""
-
-    server: str = "https://api.archives-ouvertes.fr"
-    portal: str = ""
-    query: str = "*:*"
-    date: Literal["indexed", "modified", "released", "submitted"] = "indexed"
-    since: str = ""
-    until: str = ""
-    lang: tuple[str, ...] = ()
-    domain: tuple[str, ...] = ()
-    doctype: tuple[str, ...] = ()
-    licence: str = "open"
-    roles: tuple[str, ...] = ROLES
-    files: bool = True
-    tei: bool = True
-    limit: int = Field(0, ge=0)
-    rows: int = Field(500, ge=1, le=1000)
-    interval: float = Field(1.0, ge=0)
-    attempts: int = Field(8, ge=1)
-    backoff: float = Field(1.0, ge=0)
-    timeout: float = Field(60.0, gt=0)
-    deadline: float = Field(600.0, gt=0)
-    contact: str = ""
-    proxy: str = ""
 
 
 def address(recipe: HarvestRecipe) -> str:

@@ -1,34 +1,57 @@
 """Where sentences begin and end in a text, and runs of them. Offsets only: the text itself is never changed."""
 
 import re
+from collections.abc import Iterator
+from typing import Literal
 
 from sentencex import get_sentence_boundaries  # pyright: ignore[reportAttributeAccessIssue]
 
 Offsets = list[tuple[int, int]]
+Abbreviations = Literal["ours", "published"]
 
 # Where the splitter stops too early in scholarly prose. Matched at the end of a would-be sentence.
 NOT_AN_END = re.compile(
-    r"(?:^|[\s(\[])(?:et al|e\.g|i\.e|cf|vs|viz|approx|resp|ca|figs?|tabs?|eqs?|secs?|sect|chaps?|refs?|nos?|vols?|pp?"
-    r"|eds?|dr|mrs?|ms|prof|st|jr|sr|dept|univ|[A-Z]|[A-Z]\.[A-Z])\.$",
+    r"(?:^|[\s(\[])(?:et al|e\.g|i\.e|cf|vs|viz|approx|resp|ca|figs?|tabs?|eqs?|eqns?|secs?|sect|chaps?|refs?|nos?|vols?|pp?"
+    r"|eds?|dr|mrs?|ms|prof|st|jr|sr|dept|univ|thms?|defs?|props?|cors?|lem|rem|app|suppl|proc|conf|trans|phys|lett|rev"
+    r"|assoc|soc|int|[A-Z]|[A-Z]\.[A-Z])\.$",
     re.IGNORECASE,
 )
 ENDS_ANYWAY = re.compile(r"(?:^|[\s(\[])(?:[A-Z]|no|p|ms|st)\.$")  # "… in Figure B. We …", "Is it so? No. We …"
 CONTINUES = re.compile(r"[\d(\[a-z]")
+LOWER = re.compile(r"[a-z]{2,}\b")  # a plain word in lower case; not "mRNA" or "p53", with which a sentence may begin
+
+# The published list. It can never match "Mr." (texts are lower-cased first) and merges after every "no." and "p.".
+PUBLISHED = tuple(
+    "et al.|e.g.|i.e.|vs.|cf.|etc.|approx.|fig.|figs.|tab.|sec.|chap.|dr.|Mr.|mrs.|ms.|prof.|p.|pp.|vol.|no.|a.d.|b.c.".split(
+        "|"
+    )
+)
 
 
-def sentences(text: str, lang: str = "en") -> Offsets:
-    """(start, end) of each sentence, without the white space around it. A blank line always ends one."""
+def sentences(text: str, lang: str = "en", abbreviations: Abbreviations = "ours") -> Offsets:
+    """(start, end) of each sentence, without the white space around it. A blank line always ends one.
+
+    >>> text = "See Smith et al. (2001). We go on."
+    >>> [text[start:end] for start, end in sentences(text)]
+    ['See Smith et al. (2001).', 'We go on.']
+    """
+    joined = goes_on if abbreviations == "ours" else was_merged
     found: Offsets = []
-    for boundary in get_sentence_boundaries(lang, text):
-        if boundary["is_paragraph_break"]:
-            continue
-        start, end = trimmed(text, boundary["start_index"], boundary["end_index"])
-        if start < end:
-            if found and goes_on(text, found[-1], start):
-                found[-1] = (found[-1][0], end)
-            else:
-                found.append((start, end))
+    for start, end in pieces(text, lang):
+        if found and joined(text, found[-1], start):
+            found[-1] = (found[-1][0], end)
+        else:
+            found.append((start, end))
     return found
+
+
+def pieces(text: str, lang: str) -> Iterator[tuple[int, int]]:
+    """What the general splitter finds, trimmed."""
+    for boundary in get_sentence_boundaries(lang, text):
+        if not boundary["is_paragraph_break"]:
+            start, end = trimmed(text, boundary["start_index"], boundary["end_index"])
+            if start < end:
+                yield start, end
 
 
 def trimmed(text: str, start: int, end: int) -> tuple[int, int]:
@@ -39,9 +62,16 @@ def trimmed(text: str, start: int, end: int) -> tuple[int, int]:
 def goes_on(text: str, before: tuple[int, int], start: int) -> bool:
     """Was the end before `start` the full stop of an abbreviation, and no end?"""
     tail = text[max(before[0], before[1] - 12) : before[1]]
-    if "\n" in text[before[1] : start] or not NOT_AN_END.search(tail):
+    if "\n" in text[before[1] : start]:
         return False
-    return bool(CONTINUES.match(text[start])) or not ENDS_ANYWAY.search(tail)
+    if tail.endswith(".") and LOWER.match(text, start):
+        return True
+    return bool(NOT_AN_END.search(tail) and (CONTINUES.match(text[start]) or not ENDS_ANYWAY.search(tail)))
+
+
+def was_merged(text: str, before: tuple[int, int], start: int) -> bool:  # noqa: ARG001
+    """Does the published rule join a sentence to the next one? It looks at the end of the first alone."""
+    return text[max(before[0], before[1] - 12) : before[1]].lower().endswith(PUBLISHED)
 
 
 def runs(offsets: Offsets, size: int) -> Offsets:

@@ -128,7 +128,7 @@ def languages(block: Block) -> list[str]:
 
 def spans_of(identity: str, text: str, lang: str, recipe: MineRecipe, dropped: Counter[str]) -> dict[str, list[Found]]:
     """What is drawn from a document, by kind; by its id and the seed alone."""
-    offsets = sentences(text, lang)
+    offsets = sentences(text, lang, recipe.abbreviations)
     found: dict[str, list[Found]] = {}
     for name in kinds(recipe):
         what, _, size = name.partition("-")

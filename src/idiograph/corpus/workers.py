@@ -19,8 +19,9 @@ from queue import SimpleQueue
 
 from idiograph import runner
 from idiograph.corpus.cell import HEADER
-from idiograph.corpus.extractor import ExtractRecipe, Outcome
+from idiograph.corpus.extractor import Outcome
 from idiograph.errors import ServiceError
+from idiograph.recipe import ExtractRecipe
 
 CELL = "idiograph.corpus.cell"
 STARTING = 60.0  # seconds that a process may take until it is ready, on a machine that is busy

@@ -74,3 +74,24 @@ def signal_and_noise(words: Any) -> str:
         shown = [edge for edge, count in zip(spread.edges, spread.counts, strict=False) if count]
         axis.set(xlabel=f"{label}, mean {spread.mean:.3f}", yticks=[], xlim=(min(shown) - 0.05, max(shown) + 0.08))
     return svg(figure)
+
+
+def bars(groups: dict[str, dict[str, float]], label: str) -> str:
+    """Horizontal bars: a colour a group, a row a name."""
+    names = list(dict.fromkeys(name for values in groups.values() for name in values))
+    figure, (axis,) = panels(1, width=7.5, height=1.2 + 0.28 * len(names) * max(len(groups), 1))
+    step = 0.8 / max(len(groups), 1)
+    for number, (group, values) in enumerate(groups.items()):
+        places = [at + number * step for at in range(len(names))]
+        axis.barh(
+            places,
+            [values.get(n, 0.0) for n in names],
+            height=step,
+            label=group,
+            color=(FIRST, SECOND, SOFT)[number % 3],
+        )
+    axis.set(yticks=[at + 0.4 - step / 2 for at in range(len(names))], yticklabels=names, xlabel=label)
+    axis.invert_yaxis()
+    if len(groups) > 1:
+        axis.legend(frameon=False)
+    return svg(figure)

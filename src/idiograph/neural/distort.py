@@ -10,8 +10,9 @@ from collections.abc import Iterable
 from random import Random
 
 WORD = re.compile(r"[A-Za-z]+(?:['’-][A-Za-z]+)*")
-ENDINGS = ("ations", "ation", "ities", "ments", "ically", "ously", "ings", "ness", "ment", "able", "ible", "ally", "ical") + (
-    ("ing", "ity", "ous", "ive", "ers", "ors", "ies", "est", "ed", "ly", "al", "er", "or", "ic", "es", "s")
+ENDINGS = (
+    *("ations", "ation", "ities", "ments", "ically", "ously", "ings", "ness", "ment", "able", "ible", "ally", "ical"),
+    *("ing", "ity", "ous", "ive", "ers", "ors", "ies", "est", "ed", "ly", "al", "er", "or", "ic", "es", "s"),
 )
 COMMON = 300  # the most frequent words are how things are said; none of them is replaced
 

@@ -12,8 +12,7 @@ import triton.language as tl
 from torch import Tensor
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-# pyright: reportArgumentType=false, reportIndexIssue=false, reportOptionalSubscript=false
-# ruff: noqa: N803  (sizes that the compiler must know are in capitals, as everywhere in Triton)
+# ruff: noqa: N803, ARG001  (sizes that the compiler must know are in capitals, as everywhere in Triton)
 
 
 @triton.jit
@@ -72,7 +71,7 @@ def left_kernel(
     stride = tl.program_id(0).to(tl.int64) * 0 + rows
     mine = tl.load(owner + row, mask=inside, other=0)
     total = tl.zeros((M, K), tl.float32)
-    for text in range(0, texts):
+    for text in range(texts):
         weight = tl.load(grad + text * anchors + mine, mask=inside, other=0.0)
         won = tl.load(best + text * stride + row, mask=inside, other=0)
         source = (tl.load(starts + text) + won).to(tl.int64)

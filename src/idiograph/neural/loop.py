@@ -53,7 +53,7 @@ class TrainSettings(LossSettings):
     freeze_layers: int = 0
     ema: float = 0.0
     average_with_base: float = 0.0
-    validate_every: int | Literal["auto"] = "auto"
+    validate_every: int | Literal["auto", "log"] = "auto"  # a number of steps, a tenth of the run, or ever more rarely
     save_every: int | Literal["auto"] = "auto"
     log_every: int = 10
     seed: int = 7
@@ -103,10 +103,11 @@ def fit(
     """
     run = Run(model, batches, settings, probes or {}, folder, log)
     run.begin()
+    run.meter.start()
     for batch in run.remaining():
         run.step(batch)
         run.after()
-        if progress:
+        if progress and rank() == 0:
             progress(run.meter.done, run.total, run.status)
     return run.finish()
 
@@ -161,7 +162,6 @@ class Run:
 
     def step(self, batch: list[Batch]) -> None:
         """One step of the optimizer."""
-        self.meter.start()
         self.model.train()
         cool(self.model, self.meter.done / self.total)
         for group, rate in zip(self.optimizer.param_groups, self.rates, strict=True):
@@ -195,16 +195,21 @@ class Run:
 
     def after(self) -> None:
         """What is due after a step: to log, to validate, to save."""
-        if self.due(self.settings.log_every):
+        if self.due(self.settings.log_every) or self.due(self.settings.save_every):  # a checkpoint forgets no reading
             self.note(self.read_meter())
         if self.probes and self.due(self.settings.validate_every):
             self.validate()
+            self.meter.start()
         if self.due(self.settings.save_every):
             self.save()
+            self.meter.start()
 
     def due(self, every: int | str) -> bool:
+        done = self.meter.done
+        if every == "log":
+            return done in spaced(self.total)
         interval = max(self.total // 10, 1) if isinstance(every, str) else every
-        return self.meter.done % interval == 0 or self.meter.done == self.total
+        return done % interval == 0 or done == self.total
 
     def read_meter(self) -> dict[str, float]:
         loss, negatives = self.meter.read(round(total(self.meter.fresh(), self.model.device)), mean_of_all)
@@ -293,6 +298,15 @@ def resolve(precision: str, device: torch.device) -> str:
     if precision == "fp16" and device.type == "cpu":
         raise SpecError("precision 'fp16' needs a GPU; use 'fp32' here")
     return precision
+
+
+def spaced(total: int, first: int = 10, growth: float = 1.5, widest: int = 1000) -> set[int]:
+    """Steps that lie ever further apart: most is learned early. The published spacing, and the last step."""
+    steps, at = {total}, float(first)
+    while at < total:
+        steps.add(int(at))
+        at = min(at * growth, at + widest)
+    return steps
 
 
 def make_loss(model: Any, objective: Objective, settings: TrainSettings) -> nn.Module:

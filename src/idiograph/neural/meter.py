@@ -16,7 +16,7 @@ class Meter:
         self.here = 0.0  # seconds since this process began
         self.speed = 0.0  # tokens a second, over the last few steps
         self._steps: list[Tensor] = []  # loss and negatives per anchor
-        self._tokens, self._since, self._began = 0, 0.0, 0.0
+        self._tokens, self._since, self._clock = 0, 0.0, 0.0
 
     def state(self) -> list[float]:
         return [self.done, self.tokens, self.seconds, self.negatives]
@@ -27,12 +27,17 @@ class Meter:
         self.tokens, self.seconds, self.negatives = tokens, seconds, negatives
 
     def start(self) -> None:
-        self._began = time.monotonic()
+        """Let time pass uncounted until now."""
+        self._clock = time.monotonic()
+
+    def _lap(self) -> None:
+        now = time.monotonic()
+        took, self._clock = now - self._clock, now
+        self.seconds, self.here, self._since = self.seconds + took, self.here + took, self._since + took
 
     def stop(self, loss: Tensor, negatives: Tensor, tokens: int) -> None:
         """A step is over. Nothing is asked of the GPU here: it would have to wait."""
-        took = time.monotonic() - self._began
-        self.seconds, self.here, self._since = self.seconds + took, self.here + took, self._since + took
+        self._lap()
         self._steps.append(torch.stack([loss, negatives.to(loss)]))
         self._tokens += tokens
         self.done += 1
@@ -44,7 +49,8 @@ class Meter:
     def read(self, tokens: int, share: Callable[[Tensor], Tensor]) -> tuple[float, float]:
         """Loss and negatives per anchor, the means since the last reading and over all devices, by `share`; all of them
         together saw `tokens` tokens."""
-        loss, negatives = share(torch.stack(self._steps).float().mean(dim=0)).tolist()
+        loss, negatives = share(torch.stack(self._steps).float().mean(dim=0)).tolist()  # here the GPU is waited for
+        self._lap()
         self.tokens += tokens
         self.negatives += negatives * len(self._steps)
         self.speed = tokens / max(self._since, 1e-9)
