@@ -81,7 +81,10 @@ def main():
     for shape in SHAPES:
         texts, long, others, longer, dim = shape
         floor = 2 * texts * long * others * longer * dim / TENSOR_CORES * 1e3
-        print(f"\n{texts}×{long} against {others}×{longer}, d={dim}" + (f": floor of the forward {floor:.2f} ms" if GPU else ""))
+        print(
+            f"\n{texts}×{long} against {others}×{longer}, d={dim}"
+            + (f": floor of the forward {floor:.2f} ms" if GPU else "")
+        )
         torch.manual_seed(0)
         (a, am), (b, bm) = rows(texts, long, dim), rows(others, longer, dim)
         weight = torch.randn(texts, others, device=a.device)

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import settings
 
-settings.register_profile("machine", deadline=None, derandomize=True)  # a busy machine is not a failure, nor is luck a test
+settings.register_profile(
+    "machine", deadline=None, derandomize=True
+)  # a busy machine is not a failure, nor is luck a test
 settings.load_profile("machine")
 
 TEXTS = [
@@ -53,7 +55,13 @@ def trained_tokenizer(kind: str):
     tokenizer.post_processor = processors.TemplateProcessing(
         single="<s> $A </s>", pair="<s> $A </s> $B </s>", special_tokens=[("<s>", 1), ("</s>", 2)]
     )
-    named = {"pad_token": "<pad>", "bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>", "mask_token": "<mask>"}
+    named = {
+        "pad_token": "<pad>",
+        "bos_token": "<s>",
+        "eos_token": "</s>",
+        "unk_token": "<unk>",
+        "mask_token": "<mask>",
+    }
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer, cls_token="<s>", sep_token="</s>", model_max_length=128, **named
     )
@@ -70,7 +78,9 @@ def tiny_backbone(folder: Path, kind: str, seed: int = 0) -> Path:
     small |= {"intermediate_size": 48, "pad_token_id": 0}
     if kind == "modernbert":
         ids = {"bos_token_id": 1, "eos_token_id": 2, "cls_token_id": 1, "sep_token_id": 2}
-        model = ModernBertModel(ModernBertConfig(**small, **ids, max_position_embeddings=128, global_attn_every_n_layers=2))
+        model = ModernBertModel(
+            ModernBertConfig(**small, **ids, max_position_embeddings=128, global_attn_every_n_layers=2)
+        )
     elif kind == "bert":
         model = BertModel(BertConfig(**small, max_position_embeddings=128), add_pooling_layer=False)
     else:

@@ -6,21 +6,27 @@ from idiograph.corpus.anthology import anthology
 from idiograph.corpus.documents import Corpus, build
 from idiograph.corpus.readers import Failure
 from idiograph.errors import InputError
+from idiograph.recipe import CorpusRecipe
 from idiograph.types import Author, Document
+
+PLAIN = CorpusRecipe(citations="keep", filters=False, language="depositor", duplicates="keep")
 
 
 def some(count, **changes):
     return [
-        Document(f"d{n}", f"Text number {n}, in English and with a few words.", (Author("A B"),), **changes) for n in range(count)
+        Document(f"d{n}", f"Text number {n}, in English and with a few words.", (Author("A B"),), **changes)
+        for n in range(count)
     ]
 
 
 def test_documents_come_back_as_they_went_in(tmp_path):
     documents = [
-        Document("a", "One text.", (Author("A", "1", ("x",)), Author("B")), ("info",), "en", "T", 1999, "u", "l", "s", "c"),
+        Document(
+            "a", "One text.", (Author("A", "1", ("x",)), Author("B")), ("info",), "en", "T", 1999, "u", "l", "s", "c"
+        ),
         Document("b", "Another.", (Author("C"),), (), "en"),
     ]
-    build(documents, tmp_path / "c")
+    build(documents, tmp_path / "c", PLAIN)
     assert list(Corpus(tmp_path / "c")) == documents
 
 
@@ -30,7 +36,7 @@ def test_every_text_can_be_had_by_its_row(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "ROW_GROUP", 3)
     monkeypatch.setattr(module, "SHARD", 6)
     documents = some(20, lang="en")
-    build(documents, tmp_path / "c")
+    build(documents, tmp_path / "c", PLAIN)
     corpus = Corpus(tmp_path / "c")
     assert len(corpus.paths) == 4
     assert [corpus.document(at) for at in range(20)] == documents
@@ -40,7 +46,7 @@ def test_every_text_can_be_had_by_its_row(tmp_path, monkeypatch):
 def test_what_cannot_be_used_is_counted_by_reason(tmp_path):
     items = [*some(2, lang="en"), *some(1, lang="en"), Document("x", "No author here."), Failure("f", "broken")]
     items.append(Document("y", "123 456", (Author("A"),), lang="en"))
-    built = build(items, tmp_path / "c")
+    built = build(items, tmp_path / "c", PLAIN)
     assert built.documents == 2
     assert built.dropped == {"id given twice": 1, "no author": 1, "unreadable": 1, "no words": 1}
     assert built.failures == (Failure("f", "broken"),)
@@ -64,7 +70,7 @@ def test_a_document_without_a_language_gets_one(tmp_path):
 def test_a_corpus_opens_as_a_hugging_face_dataset(tmp_path):
     from datasets import load_dataset
 
-    build(some(5, lang="en"), tmp_path / "c")
+    build(some(5, lang="en"), tmp_path / "c", PLAIN)
     found = load_dataset(str(tmp_path / "c"), "en", split="train", cache_dir=str(tmp_path / "cache"))
     assert found["id"][:] == [f"d{n}" for n in range(5)]
 
@@ -90,3 +96,101 @@ def test_the_anthology_crosses_writers_and_topics():
 
 def test_every_essay_is_long_enough():
     assert min(len(d.text.split()) for d in anthology()) >= 250
+
+
+ENGLISH = (
+    "The tide has been measured at this harbour for as long as anyone can remember, and the books are still there. "
+    "We read them with some care, since the hand changes and the ink has faded in places (Smith et al., 2001). "
+    "What the keepers wrote was not always what they saw; a storm could wash a week away, and a new clerk could "
+    "invent it again. In the end the figures agree with the theory rather better than they should."
+)
+
+
+def paper(identifier, text=ENGLISH, lang="en", title="On tides", name="Ann Ong"):
+    return Document(identifier, text, (Author(name),), ("sdu",), lang, title)
+
+
+def test_printed_citations_are_masked_because_names_give_authors_away(tmp_path):
+    build([paper("a")], tmp_path / "masked")
+    build([paper("a")], tmp_path / "kept", CorpusRecipe(citations="keep"))
+    assert "Smith" not in next(iter(Corpus(tmp_path / "masked"))).text
+    assert "Smith" in next(iter(Corpus(tmp_path / "kept"))).text
+
+
+def test_two_versions_of_one_work_are_collapsed(tmp_path):
+    preprint, journal = (
+        paper("v1"),
+        paper("v2", ENGLISH + " The journal added this sentence, and nothing more than that."),
+    )
+    other = paper(
+        "x", ENGLISH[::-1].swapcase() * 2 + " and the rest of it is also quite different, in fact.", title="Other"
+    )
+    built = build([preprint, journal, other], tmp_path / "c", CorpusRecipe(filters=False, language="depositor"))
+    assert {d.id for d in Corpus(tmp_path / "c")} == {"v2", "x"}
+    assert built.dropped == {"near-duplicate of another document": 1}
+
+
+def test_a_document_in_another_language_than_declared_is_dropped_and_counted(tmp_path):
+    built = build([paper("a"), paper("b", lang="fr", title="Autre", name="Bo")], tmp_path / "c")
+    assert built.dropped == {"language is not the one that was declared": 1}
+
+
+def test_a_page_of_capitals_is_dropped_by_the_document_rules(tmp_path):
+    built = build([paper("a"), paper("b", ENGLISH.upper(), title="Other", name="Bo")], tmp_path / "c")
+    assert built.documents == 1
+    assert sum(built.dropped.values()) == 1
+
+
+def test_every_runner_and_any_number_of_workers_gives_the_same_corpus(tmp_path):
+    from idiograph.corpus.documents import Team
+    from idiograph.corpus.readers import read
+
+    prints = set()
+    for name, team in {"a": Team(), "b": Team("processes", 2)}.items():
+        build(read("anthology"), tmp_path / name, team=team)
+        prints.add(Corpus(tmp_path / name).manifest.fingerprint)
+    assert len(prints) == 1
+
+
+def test_shards_are_disjoint_and_together_everything(tmp_path):
+    from idiograph.corpus.documents import Team
+    from idiograph.corpus.readers import read
+
+    ids = []
+    for part in ("1/2", "2/2"):
+        folder = tmp_path / part.replace("/", "-")
+        build(read("anthology"), folder, team=Team(part=part))
+        ids += [d.id for d in Corpus(folder)]
+    assert sorted(ids) == sorted(d.id for d in anthology())
+
+
+def test_tei_with_its_records_becomes_a_corpus(tmp_path, shared):
+    """A record gives authors and field; a file without one speaks for itself."""
+    from idiograph.corpus.assemble import sources
+
+    found = build(sources([str(shared / "fixtures" / "grobid")]), tmp_path / "tei", CorpusRecipe(duplicates="keep"))
+    assert found.documents == 3
+    for document in Corpus(tmp_path / "tei"):
+        assert document.authors
+        assert "[CITE]" in document.text
+
+
+def test_a_killed_build_leaves_the_target_absent_and_the_next_one_whole(tmp_path):
+    import random
+    import signal
+    import subprocess
+    import sys
+    import time
+
+    code = "import sys; from pathlib import Path; from idiograph.corpus.documents import build; "
+    code += "from idiograph.corpus.readers import read; build(read('synth:documents=400,seed=3'), Path(sys.argv[1]))"
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "whole")], check=True)
+    chance = random.Random(7)
+    for _ in range(3):
+        running = subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "killed")])
+        time.sleep(chance.uniform(0.5, 2.5))
+        running.send_signal(signal.SIGKILL)
+        running.wait()
+    if not (tmp_path / "killed").exists():
+        subprocess.run([sys.executable, "-c", code, str(tmp_path / "killed")], check=True)
+    assert Corpus(tmp_path / "killed").manifest.fingerprint == Corpus(tmp_path / "whole").manifest.fingerprint

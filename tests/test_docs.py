@@ -88,7 +88,15 @@ def test_doctests_hold():
     import doctest
     import importlib
 
-    modules = ["spec", "types", "answer.calibrate", "answer.overlap", "baselines.bm25", "corpus.readers", "style.patches"]
+    modules = [
+        "spec",
+        "types",
+        "answer.calibrate",
+        "answer.overlap",
+        "baselines.bm25",
+        "corpus.readers",
+        "style.patches",
+    ]
     for name in modules:
         found = doctest.testmod(importlib.import_module(f"idiograph.{name}"))
         assert found.attempted > 0

@@ -52,7 +52,9 @@ def test_triplet_accuracy_compares_positive_and_negative():
 
 
 def test_a_benchmark_without_answers_is_refused():
-    lonely = Benchmark("b", (span("d1", "A", "x"),), (span("d2", "B", "y"), span("d3", "C", "z")), np.array([[0, 0, 1]]))
+    lonely = Benchmark(
+        "b", (span("d1", "A", "x"),), (span("d2", "B", "y"), span("d3", "C", "z")), np.array([[0, 0, 1]])
+    )
     with pytest.raises(InputError, match="no anchor of 'b' has a text by the same author-set"):
         evaluate(Given([[1.0, 2.0]]), lonely)
 

@@ -12,8 +12,8 @@ LAYERS = [
     {"cli", "serve", "__main__"},
     {"demo"},
     {"loading"},
-    {"neural", "evaluate", "answer"},
-    {"style", "baselines", "corpus", "standin"},
+    {"neural", "evaluate", "answer", "standin"},
+    {"style", "baselines", "corpus"},
     {"runner", "store", "recipe", "spec", "types", "errors", "pages"},
 ]
 ONLY_IN = {

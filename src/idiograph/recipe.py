@@ -315,7 +315,7 @@ def explain(error: ValidationError) -> str:
     """The first thing wrong with a recipe, in one line."""
     first = error.errors()[0]
     where = [str(part) for part in first["loc"]]
-    table, key = f"[{where[0]}] " if len(where) > 1 else "", where[-1]
+    table, key = f"[{where[0]}] " if len(where) > 1 else "", where[min(len(where), 2) - 1]
     if first["type"] == "extra_forbidden":
         stage = Recipe.model_fields[where[0]].annotation if len(where) > 1 else Recipe
         return f"{table}has no key '{key}'{hint(key, getattr(stage, 'model_fields', {}))}"

@@ -9,7 +9,11 @@ from idiograph.baselines.delta import Delta
 
 @pytest.fixture(params=["bm25", "delta", "whole", "ngram:1", "ngram:3", "word", "auto", "cluster:2"])
 def ranker(request, style):
-    return {"bm25": BM25, "delta": Delta}[request.param]() if request.param in ("bm25", "delta") else style.at(request.param)
+    return (
+        {"bm25": BM25, "delta": Delta}[request.param]()
+        if request.param in ("bm25", "delta")
+        else style.at(request.param)
+    )
 
 
 def test_every_text_is_scored_against_every_other(ranker, texts):

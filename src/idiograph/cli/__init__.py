@@ -7,11 +7,12 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from idiograph import __version__
-from idiograph.cli import answers, harvest, models, texts
+from idiograph.cli import answers, harvest, models, texts, training
 from idiograph.cli.shared import Preset, RecipeFile, settings
 from idiograph.errors import IdiographError
 from idiograph.recipe import to_toml
 
+INTERRUPTED = 130  # as shells count it
 UsageError: Any = typer.BadParameter.__base__  # typer carries its own click, and names only the subclass
 
 
@@ -40,6 +41,7 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "mine": texts.mine,
     "audit": texts.audit,
     "topic": texts.topic,
+    "train": training.train,
     "evaluate": models.evaluate,
     "index": answers.index,
     "attribute": answers.attribute,
@@ -70,10 +72,12 @@ def main() -> NoReturn:
     status: object = 0
     try:
         status = build()(standalone_mode=False)
+        if status == INTERRUPTED:  # typer answers Ctrl-C itself
+            raise KeyboardInterrupt
     except UsageError as error:
         fail(f"{error.format_message()} (see idiograph {command(error)}--help)", 2)
     except (KeyboardInterrupt, typer.Abort):
-        fail("stopped; nothing half-written was left behind", 130)
+        fail("stopped; nothing half-written was left behind", INTERRUPTED)
     except IdiographError as error:
         fail(str(error), 1)
     except BrokenPipeError:

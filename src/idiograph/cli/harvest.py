@@ -88,7 +88,11 @@ def extract(
 
 
 def finished(folder: Path, done: Manifest, as_json: bool) -> None:
-    counts = ", ".join(f"{count} {name}" for name, count in done.counts.items() if isinstance(count, int))
+    counts = ", ".join(
+        f"{count} {name}"
+        for name, count in done.counts.items()
+        if isinstance(count, int) and not isinstance(count, bool)
+    )
     found = {"counts": dict(done.counts), "dropped": dict(done.dropped), "fingerprint": done.fingerprint}
     say(found, as_json, lambda: wrote(folder, counts, done.dropped))
 

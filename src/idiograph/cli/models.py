@@ -1,6 +1,7 @@
 """Commands about models: evaluate."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,25 +28,32 @@ def evaluate(
     from idiograph.evaluate.report import markdown
     from idiograph.evaluate.run import evaluate as evaluate_
     from idiograph.evaluate.run import open_benchmark
-    from idiograph.loading import BASELINES, load_ranker
+    from idiograph.loading import load_ranker
 
     if len(rankers) < 2:
         raise InputError("name at least one ranker and the triplets: idiograph evaluate default bm25 data/base-4")
     chosen = settings(preset, recipe_file, {"evaluate": {"split": split}, "style": {"keep": keep}})
     benchmark = open_benchmark(Path(rankers[-1]), chosen.evaluate.split)
-    reports = []
-    with bar("evaluating") as update:
-        wanted = [(name, p) for name in rankers[:-1] for p in (patch or [None] if name not in BASELINES else [None])]
-        for number, (name, grain) in enumerate(wanted):
-            update(number, len(wanted), f"evaluating {name} {grain or ''}")
-            ranker = load_ranker(name, patch=grain, keep=keep, score=chosen.style.score)
-            reports.append(evaluate_(ranker, benchmark, chosen.evaluate))
+    reports: list[Any] = []
+    with bar("evaluating", len(rankers) - 1) as update:
+        for number, name in enumerate(rankers[:-1]):
+            update(number, None, f"evaluating {name}")
+            ranker = load_ranker(name, keep=keep, score=chosen.style.score)
+            reports += measured(ranker, patch or [], lambda one: evaluate_(one, benchmark, chosen.evaluate))
     found = [report.to_json() for report in reports]
     if out_folder:
         out_folder.mkdir(parents=True, exist_ok=True)
         (out_folder / "report.json").write_text(json.dumps(found, indent=1), encoding="utf-8")
         (out_folder / "report.md").write_text(markdown(reports) + "\n", encoding="utf-8")
     say(found, as_json, lambda: print_reports(reports))
+
+
+def measured(ranker: Any, grains: list[str], measure: Callable[[Any], Any]) -> list[Any]:
+    """A model at each grain, its texts read once; a baseline as it is."""
+    if not hasattr(ranker, "at") or not grains:
+        return [measure(ranker)]
+    with ranker.encoder.remembering():
+        return [measure(ranker.at(grain)) for grain in grains]
 
 
 def print_reports(reports: Any) -> None:

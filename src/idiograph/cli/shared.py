@@ -50,7 +50,7 @@ def bar(what: str, total: int | None = None) -> Iterator[Callable[..., None]]:
         MofNCompleteColumn(),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=err, transient=True) as progress:
+    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress:
         task = progress.add_task(what, total=total)
 
         def update(done: int, of: int | None = None, text: str | None = None) -> None:
@@ -68,9 +68,9 @@ def say(value: Any, as_json: bool, human: Callable[[], None]) -> None:
 
 
 def wrote(folder: Path, what: str, dropped: Any = None) -> None:
-    out.print(f"{folder}: {what}", highlight=False, markup=False)
+    out.print(f"{folder}: {what}", highlight=False, markup=False, soft_wrap=True)
     for reason, count in (dropped or {}).items():
-        out.print(f"  left out {count:>7}  {reason}", highlight=False, markup=False)
+        out.print(f"  left out {count:>7}  {reason}", highlight=False, markup=False, soft_wrap=True)
 
 
 def read_text(path: Path, lang: str = "any") -> str:

@@ -137,6 +137,9 @@ def mine(
     given |= {"rule": rule or None, "sentences": sentences or None, "negatives": negatives, "positives": positives}
     chosen = settings(preset, recipe_file, {"mine": given}).mine
     opened = Corpus(corpus_folder)
+    if negatives is None and chosen.negatives == "domain" and not opened.table["domains"].list.len().sum():
+        err.print("no document names its field: negatives are drawn from all of them", style="dim")
+        chosen = chosen.model_copy(update={"negatives": "any"})
     with bar("drawing", len(opened)) as update:
         team = Team(runner=runner, workers=workers, progress=update)
         counts = mine_(opened, chosen, out_folder, overwrite=overwrite, team=team)

@@ -178,8 +178,8 @@ def clozes(catalog: Catalog, pool: SpanPool) -> Longs:
 
 
 def without_copies(catalog: Catalog, corpus: Corpus, recipe: MineRecipe, work: Path) -> Catalog:
-    """The catalog with all but one of the versions of a work left out."""
-    if recipe.near_duplicates == "keep":
+    """The catalog with all but one of the versions of a work left out, unless that was done when the corpus was made."""
+    if recipe.near_duplicates == "keep" or corpus.manifest.recipe.get("duplicates") == "collapse":
         return catalog
     known = work / "copies.json"
     if not known.is_file():

@@ -90,9 +90,9 @@ def in_our_columns(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def tidied(about: tuple[Any, ...]) -> Iterator[Any]:
-    """Ids as text, a year as a number, and lists that are there even if they are empty."""
+    """Ids as text, a year as a number (1 stands for unknown), and lists that are there even if they are empty."""
     halid, text, year, *lists = about
-    yield from (str(halid), text, int(year) if str(year or "").isdigit() else None)
+    yield from (str(halid), text, int(year) if str(year or "").isdigit() and int(year) > 1 else None)
     yield from ([each] if isinstance(each, str) else list(map(str, each or ())) for each in lists)
 
 

@@ -26,7 +26,8 @@ from idiograph.style.patches import Patches, extent, policy
 from idiograph.style.tokens import Tokens
 
 LAYER_FILE = "idiograph_patches.py"
-LAYER_TYPE = "idiograph_patches.PatchPooling"
+LAYER_MODULE = "idiograph_patches"
+LAYER_TYPE = f"{LAYER_MODULE}.PatchPooling"
 PROMPTS = {r"(^|[-_/])e5[-_]": "query: "}  # families whose weights expect a prefix, by name
 BATCH_TOKENS = 8192  # padded tokens in one forward pass: about 200 MB of activations for a small model
 
@@ -122,9 +123,23 @@ class Encoder:
     @torch.inference_mode()
     def _embed(self, tokens: Sequence[Tokens], patch: str) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         vectors = self.token_vectors(tokens)
+        if patch.startswith("learned"):
+            return self._pooled(tokens, vectors, self._learned(tokens, vectors, patch))
         number = policy(patch)
         raw = vectors.float().cpu().numpy() if patch.startswith("cluster") else [np.empty(0, np.float32)] * len(tokens)
-        numbers = [number(t, row[: len(t)]) for t, row in zip(tokens, raw, strict=True)]
+        return self._pooled(tokens, vectors, [number(t, r[: len(t)]) for t, r in zip(tokens, raw, strict=True)])
+
+    def _learned(self, tokens: Sequence[Tokens], vectors: Tensor, patch: str) -> list[np.ndarray]:
+        """Patch numbers from the boundaries that the model has learned."""
+        if self.layer.boundary is None:
+            raise ModelError(f"model '{self.name}' has learned no boundaries; train it with --patch {patch}")
+        kept = pad([torch.from_numpy(t.keep) for t in tokens], 0).to(vectors.device)
+        found = self.layer.boundary.number(vectors, kept, int(patch.partition(":")[2])).cpu().numpy()
+        return [row[: len(t)] for row, t in zip(found, tokens, strict=True)]
+
+    def _pooled(
+        self, tokens: Sequence[Tokens], vectors: Tensor, numbers: Sequence[np.ndarray]
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         padded = pad([torch.from_numpy(n) for n in numbers], -1).to(vectors.device)
         means, mask = pool(vectors, padded)
         rows = nn.functional.normalize(means.float(), dim=-1)[mask].cpu().numpy()
@@ -177,8 +192,8 @@ class Encoder:
         with quiet():
             self.model.save_pretrained(str(folder))
         listing = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
-        for entry in listing:
-            entry["type"] = LAYER_TYPE if entry["type"].endswith(".PatchPooling") else entry["type"]
+        for entry in listing:  # our layers are found in the copy of their file that lies in the folder
+            entry["type"] = entry["type"].replace(f"{modules.__name__}.", f"{LAYER_MODULE}.")
         (folder / "modules.json").write_text(json.dumps(listing, indent=2), encoding="utf-8")
         shutil.copyfile(modules.__file__, folder / LAYER_FILE)
 
@@ -223,7 +238,9 @@ def is_ours(source: str) -> bool:
 
 def open_ours(source: str) -> MultiVectorEncoder:
     """Open a folder that we saved, with the installed layer in place of the copy in the folder: no code is run from it."""
-    return MultiVectorEncoder._load_with_module_classes(source, {LAYER_TYPE: PatchPooling})
+    return MultiVectorEncoder._load_with_module_classes(
+        source, {f"{LAYER_MODULE}.{kind.__name__}": kind for kind in modules.LAYERS}
+    )
 
 
 def adopt(source: str) -> MultiVectorEncoder:

@@ -114,7 +114,8 @@ def validation(sources: Sequence[Path], others: Sequence[Path], data: DataSettin
                 raise
             part = None
         if part is not None:
-            found[part.name] = probe(part, data.anchors, data.pool, seed)
+            name = str(path) if part.name in found else part.name
+            found[name] = probe(part, data.anchors, data.pool, seed)
     return found
 
 

@@ -11,6 +11,7 @@ from functools import partial
 
 import numpy as np
 
+from idiograph.errors import SpecError
 from idiograph.spec import parse
 from idiograph.style.tokens import Bools, Floats, Ints, Tokens
 
@@ -138,14 +139,20 @@ def ward(rows: Floats, count: int) -> Ints:
     return np.argsort(np.argsort(first))[inverse]
 
 
+def learned(tokens: Tokens, vectors: Floats, size: int) -> Ints:  # noqa: ARG001
+    """Patches that begin where a model has learned that they should; only that model can number them."""
+    raise SpecError(f"patch policy 'learned:{size}' needs a model that was trained with it")
+
+
 POLICIES: dict[str, Callable[..., Ints]] = {
     "auto": auto,
     "cluster:N": cluster,
+    "learned:N": learned,
     "ngram:N": ngram,
     "whole": whole,
     "word": word,
 }
-CONTIGUOUS = ("auto", "ngram", "whole", "word")
+CONTIGUOUS = ("auto", "learned", "ngram", "whole", "word")
 
 
 def policy(text: str) -> Policy:
