@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from idiograph.corpus.chance import Keys, keys
+from idiograph.corpus.chance import Keys, key, keys
 from idiograph.corpus.documents import MAKE, Corpus
 from idiograph.corpus.labels import LABELS
 from idiograph.corpus.split import Splits, split_people
@@ -73,7 +73,7 @@ class Catalog:
     people: Ragged  # persons, joined by id and by name: nobody may be shared with a negative
     field: Ints  # number of the set of domains, or NONE
     primary: Ints
-    container: Ints
+    container: NDArray[np.int64]  # a hash of its name, whatever the order of the corpus, or NONE
     split: Splits  # NONE: left out
     langs: Mapping[str, int]
     dropped: Mapping[str, int]
@@ -128,33 +128,34 @@ class _Reading:
 
     def __init__(self, recipe: MineRecipe, ids: bool) -> None:
         self.recipe, self.ids = recipe, ids
-        self.names, self.sets, self.fields, self.books = Numbers(), Numbers(), Numbers(), Numbers()
+        self.names, self.sets, self.fields = Numbers(), Numbers(), Numbers()
         self.langs, self.ties = Counter[str](), set[tuple[int, int]]()  # ties of an id and a name
         self.people, self.labels = list[Ragged](), list[Ragged]()
         self.columns, self.foreign = list[Ints](), list[NDArray[np.bool_]]()
-        self.tables, self.keys = list[pa.Table](), list[Keys]()
+        self.tables, self.keys, self.books = list[pa.Table](), list[Keys](), list[NDArray[np.int64]]()
 
     def add(self, rows: list[dict[str, Any]]) -> None:
         labels = [LABELS[self.recipe.label](row["authors"] or (), self.ids) for row in rows]
         kind = "id" if self.ids else "name"
-        marked = [tuple(self.names[kind, key] for key in sorted(label)) for label in labels]
+        marked = [tuple(self.names[kind, each] for each in sorted(label)) for label in labels]
         self.labels.append(Ragged.of(marked))
         self.people.append(Ragged.of([self._people(row["authors"] or ()) for row in rows]))
         self.columns.append(np.array([self._numbers(*each) for each in zip(rows, marked, strict=True)], dtype=np.int32))
         shown = [_shown(row, label) for row, label in zip(rows, labels, strict=True)]
         self.tables.append(pa.Table.from_pylist(shown, SHOWN))
         self.keys.append(keys(self.recipe.seed, (row["id"] for row in rows)))
+        books = (key(0, row["container"]) >> 1 if row["container"] else NONE for row in rows)
+        self.books.append(np.fromiter(books, dtype=np.int64, count=len(rows)))
         self.langs.update(row["lang"] for row in rows)
         self.foreign.append(np.array([self.recipe.lang not in ("any", row["lang"]) for row in rows], dtype=bool))
 
-    def _numbers(self, row: Mapping[str, Any], marked: tuple[int, ...]) -> tuple[int, int, int, int]:
-        """Author-set, fields, primary field and book of a document."""
+    def _numbers(self, row: Mapping[str, Any], marked: tuple[int, ...]) -> tuple[int, int, int]:
+        """Author-set, fields and primary field of a document."""
         domains = [field_of(domain) for domain in row["domains"] or ()]
         return (
             self.sets[marked] if marked else NONE,
             self.fields[frozenset(domains)] if domains else NONE,
             self.fields[domains[0]] if domains else NONE,
-            self.books[row["container"]] if row["container"] else NONE,
         )
 
     def _people(self, authors: Sequence[Mapping[str, Any]]) -> list[int]:
@@ -168,7 +169,7 @@ class _Reading:
     def result(self) -> Catalog:
         person = _joined(len(self.names), self.ties)
         people, labels = (Ragged.joined(parts).mapped(person) for parts in (self.people, self.labels))
-        label, field, primary, container = np.concatenate(self.columns).T
+        label, field, primary = np.concatenate(self.columns).T
         where = self._splits(person, people, labels, label)
         several = int((where == NONE).sum())
         catalog = Catalog(
@@ -178,7 +179,7 @@ class _Reading:
             people=people,
             field=field,
             primary=primary,
-            container=container,
+            container=np.concatenate(self.books),
             split=where,
             langs=self.langs,
             dropped={SEVERAL: several} if several else {},

@@ -274,12 +274,12 @@ class SpanPool:
         """The texts of spans, read from where they are; in the order asked for."""
         distinct, where = np.unique(numbers, return_inverse=True)
         found: list[bytes] = []
-        block = np.searchsorted(self.bounds, distinct, side="right") - 1
-        for number in np.unique(block).tolist():
-            mine = distinct[block == number]
-            offset = self.bases[number] - self.ends[self.bounds[number]]
-            with self.paths[number].open("rb", buffering=0) as file:
-                found += read_pieces(file, (self.ends[mine] + offset).tolist(), np.diff(self.ends)[mine].tolist())
+        edges = np.searchsorted(distinct, self.bounds)
+        for block in np.flatnonzero(np.diff(edges)).tolist():
+            mine = distinct[edges[block] : edges[block + 1]]
+            starts = self.ends[mine] + (self.bases[block] - self.ends[self.bounds[block]])
+            with self.paths[block].open("rb", buffering=0) as file:
+                found += read_pieces(file, starts.tolist(), (self.ends[mine + 1] - self.ends[mine]).tolist())
         return pa.array(found, pa.binary()).cast(pa.string()).take(pa.array(where))
 
 
@@ -287,7 +287,7 @@ def read_pieces(file: Any, starts: Sequence[int], lengths: Sequence[int]) -> lis
     found = []
     for start, length in zip(starts, lengths, strict=True):
         file.seek(start)
-        found.append(file.read(length))
+        found.append(file.read(length))  # unbuffered: a span alone, not the page around it
     return found
 
 

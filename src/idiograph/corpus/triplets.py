@@ -16,7 +16,7 @@ from idiograph.types import Span, Triplet
 
 ROLES = {"anchor": ("query", "query"), "positive": ("pos", "positive"), "negative": ("neg", "negative")}
 TEXTS = pa.list_(pa.string())
-SHARD, GROUP = 200_000, 4096  # triplets in a file and in a row group
+SHARD, GROUP = 200_000, 16_384  # triplets in a file and in a row group
 
 
 def columns_of(short: str, text: str) -> tuple[str, ...]:

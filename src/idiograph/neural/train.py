@@ -4,7 +4,7 @@ import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -59,11 +59,11 @@ def train(
     shape, how, data = pick(ModelSettings, recipe), pick(TrainSettings, recipe), pick(DataSettings, recipe)
     with held(output, overwrite):
         encoder = build(backbone, shape, how.seed)
-        encoder.model.to(chosen)
+        encoder.model.float().to(chosen)  # 16-bit weights cannot take small steps; autocast is for speed
+        how = replace(how, max_length=min(how.max_length, encoder.window))
         parts = [open_triplets(path) for path in sources]
         order = Order(parts, how.batch * world(), data.weights, data.mixing, how.seed, how.max_length)
-        longest = min(how.max_length, encoder.window)
-        batches = Batches(order, encoder.model.tokenizer, encoder.prompt, longest, rank(), world())
+        batches = Batches(order, encoder.model.tokenizer, encoder.prompt, how.max_length, rank(), world())
         probes = validation(sources, valid, data, how.seed)
         written = asdict(shape) | asdict(how) | asdict(data) | {"backbone": str(backbone)}
         with recording(output, report_to, written) as log:
