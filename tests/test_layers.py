@@ -9,7 +9,8 @@ SOURCE = Path(__file__).parents[1] / "src" / "idiograph"
 MODULES = sorted(SOURCE.rglob("*.py"))
 # From the top down; a module may import from its own layer's package or from any lower layer, never from a higher one.
 LAYERS = [
-    {"cli", "serve", "__main__"},
+    {"__main__"},
+    {"cli", "serve"},
     {"demo"},
     {"loading"},
     {"neural", "evaluate", "answer", "standin"},
@@ -74,7 +75,7 @@ def test_imports_go_down_and_not_sideways(path):
         other = imported.removeprefix("idiograph.")
         theirs = layer(other)
         if theirs is None:  # a public name of the package itself, such as __version__
-            assert mine == 0, f"{name} imports {imported}"
+            assert mine <= 1, f"{name} imports {imported}"
             continue
         same_package = other.split(".")[0] == name.split(".")[0]
         bottom = mine == len(LAYERS) - 1

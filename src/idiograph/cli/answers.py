@@ -201,7 +201,7 @@ def explain(
         values = linked(found, a.name, b.name)
         about = {"title": f"{a.name} and {b.name}", "score": found.score, "scorer": found.scorer, "patch": found.patch}
         html.write_text(render("explain.html", best=best, **about, **values), encoding="utf-8")
-        err.print(f"wrote {html}", highlight=False)
+        err.print(f"wrote {html}", highlight=False, soft_wrap=True)
     say(asdict(found), as_json, lambda: print_matches(found, count))
 
 

@@ -63,9 +63,13 @@ def corpus(
             read_sources(sources), out_folder, chosen, inputs=inputs, overwrite=overwrite, team=team, progress=update
         )
     for failure in built.failures[:20]:
-        err.print(f"left out: {failure.where}: {failure.reason}", markup=False, highlight=False)
+        err.print(f"left out: {failure.where}: {failure.reason}", markup=False, highlight=False, soft_wrap=True)
     if len(built.failures) > 20:
-        err.print(f"left out: {len(built.failures) - 20} more; see {out_folder}/manifest.json", highlight=False)
+        err.print(
+            f"left out: {len(built.failures) - 20} more; see {out_folder}/manifest.json",
+            highlight=False,
+            soft_wrap=True,
+        )
     found = {"documents": built.documents, "languages": built.languages, "dropped": built.dropped}
     return say(found, as_json, lambda: wrote(out_folder, f"{built.documents} documents", built.dropped))
 
@@ -91,7 +95,7 @@ def stats(folders: list[str], out_folder: Path | None, as_json: bool) -> None:
         figures = {"entropy": bars(entropy, "bits"), "sizes": bars(sizes, "documents")}
         page = render("stats.html", title="What is in the corpus", found=found, folder=folders[0], **figures)
         (out_folder / "stats.html").write_text(page, encoding="utf-8")
-        err.print(f"wrote {out_folder / 'stats.html'}", highlight=False)
+        err.print(f"wrote {out_folder / 'stats.html'}", highlight=False, soft_wrap=True)
     value = {**asdict(found), "cells": {" ".join(cell): asdict(t) for cell, t in found.cells.items()}}
     say(value, as_json, lambda: print_stats(found))
 
@@ -194,7 +198,7 @@ def topic(
     with bar("checking") as update:
         found = topic_(triplets, split, limit=limit, progress=update)
     if out_folder:
-        err.print(f"wrote {write(found, out_folder)}", highlight=False)
+        err.print(f"wrote {write(found, out_folder)}", highlight=False, soft_wrap=True)
     say(found.to_json(), as_json, lambda: print_topic(found))
 
 
