@@ -60,11 +60,16 @@ def print_reports(reports: Any) -> None:
     first = reports[0]
     table = Table(title=f"{first.benchmark}: {first.anchors} anchors, {first.pool} passages", padding=(0, 0))
     table.add_column("ranker", no_wrap=True)
-    for row in first.rows:
+    left_out = ("R@5", "Hit@5") if out.width < 100 else ()  # a narrow terminal shows fewer; --json has all
+    for row in (row for row in first.rows if row.measure not in left_out):
         table.add_column(row.measure.replace(" ", "\n"), justify="right", no_wrap=True)
     table.add_column("topic", justify="right", no_wrap=True)
     for report in reports:
-        cells = [f"{row.value:.3f}\n[dim]{two(row.low)}–{two(row.high)}[/dim]" for row in report.rows]
+        cells = [
+            f"{row.value:.3f}\n[dim]{two(row.low)}–{two(row.high)}[/dim]"
+            for row in report.rows
+            if row.measure not in left_out
+        ]
         table.add_row(report.ranker.replace(" @ ", "\n@ "), *cells, f"{100 * report.same_field:.0f} %")
     out.print(table)
     out.print(
