@@ -226,7 +226,7 @@ def test_control_c_leaves_no_broken_folder(tmp_path):
     command = [sys.executable, "-c", "from idiograph.cli import main; main()", "corpus", "synth:documents=3000000"]
     with (tmp_path / "err").open("w") as err:
         running = subprocess.Popen([*command, "-o", str(tmp_path / "out")], stderr=err, stdout=err)
-        hidden = tmp_path / ".out.partial" / "en"
+        hidden = tmp_path / ".out.partial" / "all" / "en"
         for _ in range(600):
             if hidden.is_dir() and any(hidden.iterdir()):
                 break
