@@ -75,6 +75,14 @@ def test_a_corpus_opens_as_a_hugging_face_dataset(tmp_path):
     assert found["id"][:] == [f"d{n}" for n in range(5)]
 
 
+def test_the_croissant_is_valid_and_reads_the_texts(tmp_path):
+    croissant = pytest.importorskip("mlcroissant")
+    build(some(3, lang="en"), tmp_path / "c", PLAIN)
+    dataset = croissant.Dataset(jsonld=str(tmp_path / "c" / "croissant.json"))
+    assert not dataset.metadata.ctx.issues.errors
+    assert [row["en-train/id"].decode() for row in dataset.records("en-train")] == ["d0", "d1", "d2"]
+
+
 def test_the_same_documents_give_the_same_fingerprint(tmp_path):
     for name in ("a", "b"):
         build(some(5, lang="en"), tmp_path / name)

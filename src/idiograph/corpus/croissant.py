@@ -1,13 +1,15 @@
-"""A folder of triplets described in Croissant 1.0, the JSON-LD that dataset catalogues read. Written by hand: no library."""
+"""A folder of Parquet files described in Croissant 1.0, the JSON-LD that dataset catalogues read. Written by hand: no library."""
 
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from idiograph.corpus.triplets import ROLES, SCHEMA, TEXTS
+import pyarrow as pa
+
 from idiograph.store import digest, write_json
 
 NAME = "croissant.json"
+TEXTS = pa.list_(pa.string())
 CONFORMS = "http://mlcommons.org/croissant/1.0"
 CONTEXT: dict[str, Any] = {
     "@language": "en",
@@ -31,33 +33,35 @@ CONTEXT: dict[str, Any] = {
         ).split()
     },
 }
-MEANING = {
-    "halid": "id of the document",
-    "year": "year of the document",
-    "domain": "fields of the document",
-    "affiliations": "affiliations of its authors",
-    "authorids": "the author-set that counts as its writer",
-}
 
 
-def write_croissant(folder: Path, counts: Mapping[str, Mapping[str, int]], about: str) -> None:
-    """Describe the Parquet files of a folder: one file set and one record set a configuration and split."""
-    parts = [(name, split) for name, splits in counts.items() for split, rows in splits.items() if rows]
-    files = [path for name, split in parts for path in sorted((folder / name).glob(f"{split}-*.parquet"))]
+def write_croissant(
+    folder: Path,
+    counts: Mapping[str, Mapping[str, int]],
+    about: str,
+    name: str,
+    schema: pa.Schema,
+) -> None:
+    """Describe the Parquet files of a folder: one file set and one record set a configuration and split.
+
+    Columns of text, numbers and lists of texts are described; nested ones, such as a corpus's authors, are left to Parquet.
+    """
+    parts = [(part, split) for part, splits in counts.items() for split, rows in splits.items() if rows]
+    files = [path for part, split in parts for path in sorted((folder / part).glob(f"{split}-*.parquet"))]
     write_json(
         folder / NAME,
         {
             "@context": CONTEXT,
             "@type": "sc:Dataset",
-            "name": "same-author-triplets",
+            "name": name,
             "description": about,
             "conformsTo": CONFORMS,
-            "keywords": ["stylometry", "authorship attribution", "contrastive learning"],
+            "keywords": ["stylometry", "authorship attribution"],
             "distribution": [
                 *(file_object(folder, path) for path in files),
-                *(file_set(name, split) for name, split in parts),
+                *(file_set(part, split) for part, split in parts),
             ],
-            "recordSet": [record_set(name, split) for name, split in parts],
+            "recordSet": [record_set(part, split, schema) for part, split in parts],
         },
     )
 
@@ -85,9 +89,10 @@ def file_set(name: str, split: str) -> dict[str, Any]:
     }
 
 
-def record_set(name: str, split: str) -> dict[str, Any]:
+def record_set(name: str, split: str, schema: pa.Schema) -> dict[str, Any]:
     identity = f"{name}-{split}"
-    fields = [field(identity, column.name, column.type) for column in SCHEMA]
+    flat = (column for column in schema if column.type in (pa.string(), pa.int32(), TEXTS))
+    fields = [field(identity, column.name, column.type) for column in flat]
     return {"@type": "cr:RecordSet", "@id": identity, "name": identity, "field": fields}
 
 
@@ -96,18 +101,8 @@ def field(records: str, column: str, kind: Any) -> dict[str, Any]:
         "@type": "cr:Field",
         "@id": f"{records}/{column}",
         "name": column,
-        "description": meaning(column),
-        "dataType": "sc:Text" if kind != SCHEMA.field("query_year").type else "sc:Integer",
+        "description": column.replace("_", " "),
+        "dataType": "sc:Integer" if kind == pa.int32() else "sc:Text",
         "source": {"fileSet": {"@id": f"files-{records}"}, "extract": {"column": column}},
     }
     return {**found, "repeated": True} if kind == TEXTS else found
-
-
-def meaning(column: str) -> str:
-    """In words, what a column holds."""
-    for role, (short, text) in ROLES.items():
-        if column == text:
-            return f"the {role}"
-        if column.startswith(f"{short}_"):
-            return f"{role}: {MEANING[column.removeprefix(f'{short}_')]}"
-    return column

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from idiograph.corpus.assemble import Dropped, Paper, Raw, prepare_all, without_copies
 from idiograph.corpus.card import write_card
+from idiograph.corpus.croissant import write_croissant
 from idiograph.corpus.readers import Failure
 from idiograph.errors import ArtifactError, InputError
 from idiograph.recipe import CorpusRecipe
@@ -26,6 +27,7 @@ from idiograph.types import Author, Document
 
 ROW_GROUP, SHARD, BATCH = 256, 16_384, 64  # documents
 MAKE = "idiograph corpus TEXTS -o FOLDER"
+ABOUT = "Documents and their authors, one configuration a language. Each document keeps its own licence."
 
 AUTHOR = pa.struct([("name", pa.string()), ("id", pa.string()), ("affiliations", pa.list_(pa.string()))])
 SCHEMA = pa.schema(
@@ -119,6 +121,7 @@ def build(
         notes.dropped["near-duplicate of another document"] += len(copies)
         languages = settle(folder, copies, languages)
         write_card(folder, dict(languages))
+        write_croissant(folder, {lang: {"train": n} for lang, n in sorted(languages.items())}, ABOUT, "corpus", SCHEMA)
         counts = {"documents": languages.total(), "languages": dict(sorted(languages.items()))}
         dropped = {reason: count for reason, count in sorted(notes.dropped.items()) if count}
         seal(folder, Manifest("corpus", recipe.model_dump(), inputs or {}, counts, dropped))

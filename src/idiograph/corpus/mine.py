@@ -25,7 +25,7 @@ from idiograph.corpus.spans import SpanPool, collect_terms, draw_spans, kind
 from idiograph.corpus.split import SPLITS, Splits, placed
 from idiograph.corpus.tables import lay_out
 from idiograph.corpus.team import Progress, Team
-from idiograph.corpus.triplets import write_triplets
+from idiograph.corpus.triplets import SCHEMA, write_triplets
 from idiograph.errors import InputError
 from idiograph.recipe import MineRecipe
 from idiograph.store import Manifest, clear, draft, locked, seal, write_json
@@ -58,7 +58,7 @@ def mine(
         if not counts:
             raise InputError(no_triplets(miner.dropped, recipe))
         about = write_triplet_card(folder, counts, recipe, +miner.dropped)
-        write_croissant(folder, counts, about)
+        write_croissant(folder, counts, about, "same-author-triplets", SCHEMA)
         inputs = {"corpus": corpus.manifest.fingerprint}
         seal(folder, Manifest("triplets", recipe.model_dump(), inputs, counts, dict(+miner.dropped)))
     return counts
