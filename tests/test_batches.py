@@ -50,6 +50,17 @@ def test_a_small_collection_is_gone_through_before_it_is_repeated():
     assert set(rows.values()) == {10}
 
 
+def test_a_batch_can_be_kept_to_one_field_as_far_as_its_rows_go():
+    rows = [[(*passage, f"field {at % 3}") for passage in row] for at, row in enumerate(passages(31))]
+    part = collect(rows)
+    order = Order([part], 5, mixing="fields")
+    assert part.fields is not None
+    kinds = [len(set(part.fields[part.rows[order[step][:, 1], 0]])) for step in range(len(order))]
+    assert len(kinds) == 6
+    assert kinds.count(1) >= 5
+    assert len(set(taken(order, range(len(order))))) == 30
+
+
 def test_a_batch_can_be_kept_to_one_collection():
     order = Order([triplets(20), triplets(20, 1)], 5, mixing="batches")
     assert all(len({int(source) for source in order[step][:, 0]}) == 1 for step in range(len(order)))
@@ -101,7 +112,9 @@ def test_weights_must_be_one_for_each_collection():
 
 
 def test_an_unknown_mixing_is_named():
-    with pytest.raises(SpecError, match=r"unknown mixing 'row'; choose from batches, rows \(did you mean 'rows'\?\)"):
+    with pytest.raises(
+        SpecError, match=r"unknown mixing 'row'; choose from batches, fields, rows \(did you mean 'rows'\?\)"
+    ):
         Order([triplets(8)], 4, mixing="row")  # pyright: ignore[reportArgumentType]
 
 

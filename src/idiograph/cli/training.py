@@ -30,8 +30,10 @@ def train(
     chunk: Annotated[int | None, typer.Option(help="Texts in memory at a time (GradCache).")] = None,
     weights: Annotated[str | None, typer.Option(help="Shares of the folders in an epoch, such as 2,1.")] = None,
     mixing: Annotated[
-        str | None, typer.Option(help="rows of all folders in a batch, or batches of one folder.")
+        str | None,
+        typer.Option(help="A batch is made of rows of all folders, of one folder (batches), or one of its fields."),
     ] = None,
+    distort: Annotated[float | None, typer.Option(help="Share of batches with other content words in place.")] = None,
     average_with_base: Annotated[float | None, typer.Option(help="How far to go back to the base at the end.")] = None,
     seed: Annotated[int | None, typer.Option(help="Another seed, another run.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, …")] = "auto",
@@ -47,7 +49,14 @@ def train(
 
     given: dict[str, Any] = {"backbone": backbone, "patch": patch, "keep": keep, "head": head, "dim": number(dim)}
     given |= {"layers": layers, "loss": loss, "tau": number(tau), "score": score, "batch": batch, "epochs": epochs}
-    given |= {"steps": steps, "lr": lr, "chunk": chunk, "mixing": mixing, "average_with_base": average_with_base}
+    given |= {
+        "steps": steps,
+        "lr": lr,
+        "chunk": chunk,
+        "mixing": mixing,
+        "distort": distort,
+        "average_with_base": average_with_base,
+    }
     given |= {"weights": tuple(map(float, weights.split(","))) if weights else None, "seed": seed}
     chosen = settings(preset, recipe_file, {"train": given}).train
     base = default_folder() if chosen.backbone == "default" else chosen.backbone

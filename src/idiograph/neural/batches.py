@@ -22,7 +22,7 @@ from idiograph.spec import unknown
 from idiograph.style.tokens import Ints
 
 Item = TypeVar("Item")
-MIXING = ("batches", "rows")
+MIXING = ("batches", "fields", "rows")
 WINDOW = 50  # batches among which texts of like length are sought: enough to save padding, few enough to keep chance
 PAD_TO = 8  # widths are multiples of this, as tensor cores like them
 CHARS = 6.0  # characters a token at most, on average: longer texts are cut by the model's window anyway
@@ -57,13 +57,14 @@ class Order:
 
     Each epoch has as many rows as there are triplets; `weights` says in what proportion the collections share it. A
     collection is gone through without repetition, and then again in another order. `mixing="batches"` keeps a batch to
-    one collection, so that other fields and formats cannot serve as easy negatives.
+    one collection, so that other formats cannot serve as easy negatives; `mixing="fields"` keeps it to one field of one
+    collection as far as the rows of that field go.
     """
 
     sources: Sequence[Triplets]
     size: int
     weights: Sequence[float] = ()
-    mixing: Literal["rows", "batches"] = "rows"
+    mixing: Literal["rows", "batches", "fields"] = "rows"
     seed: int = 7
     longest: int = 512
     _epochs: dict[int, list[Ints]] = field(default_factory=dict)
@@ -95,7 +96,7 @@ class Order:
     def __len__(self) -> int:
         """Batches in an epoch; a remainder is left out, another one in each epoch."""
         quotas = self.quotas
-        return sum(q // self.size for q in quotas) if self.mixing == "batches" else sum(quotas) // self.size
+        return sum(quotas) // self.size if self.mixing == "rows" else sum(q // self.size for q in quotas)
 
     def __getitem__(self, step: int) -> Ints:
         """The rows of the batch at `step`, counted from 0 over all epochs: (size, 2) of collection and row."""
@@ -117,9 +118,10 @@ class Order:
 
     def _epoch(self, epoch: int) -> list[Ints]:
         drawn = [self._draw(at, quota, epoch) for at, quota in enumerate(self.quotas)]
-        parts = drawn if self.mixing == "batches" else [np.concatenate(drawn)]
+        parts = [np.concatenate(drawn)] if self.mixing == "rows" else drawn
         chance = np.random.default_rng((self.seed, epoch))
-        batches = [batch for part in parts for batch in self._bucket(chance.permutation(part))]
+        cut = self._by_field if self.mixing == "fields" else self._bucket
+        batches = [batch for part in parts for batch in cut(chance.permutation(part))]
         return [batches[at] for at in chance.permutation(len(batches))]
 
     def _draw(self, source: int, quota: int, epoch: int) -> Ints:
@@ -133,14 +135,31 @@ class Order:
             rows[inside] = shuffled[wanted[inside] % size]
         return np.stack([np.full(quota, source), rows], axis=1)
 
-    def _bucket(self, rows: Ints) -> Iterator[Ints]:
+    @cached_property
+    def _fields(self) -> Ints:
+        """The field of every row's anchor; one for all where it is not known."""
+        known = [np.zeros(len(s.texts), np.int64) if s.fields is None else s.fields for s in self.sources]
+        return np.concatenate([of[source.rows[:, 0]] for of, source in zip(known, self.sources, strict=True)])
+
+    def _by_field(self, rows: Ints) -> Iterator[Ints]:
+        """Batches within each field; what is left over of the fields makes batches of neighbours."""
+        fields = self._fields[self._starts[rows[:, 0]] + rows[:, 1]]
+        rest: list[Ints] = []
+        for one in np.unique(fields):
+            part = rows[fields == one]
+            whole = len(part) // self.size * self.size
+            yield from self._bucket(part[:whole])
+            rest.append(part[whole:])
+        yield from self._bucket(np.concatenate(rest), window=1)
+
+    def _bucket(self, rows: Ints, window: int = WINDOW) -> Iterator[Ints]:
         """Batches of rows of like length, from windows of the shuffled rows."""
         lengths = self._lengths[self._starts[rows[:, 0]] + rows[:, 1]]
-        for begin in range(0, len(rows), WINDOW * self.size):
-            window = rows[begin : begin + WINDOW * self.size]
-            window = window[: len(window) // self.size * self.size]
-            order = np.argsort(lengths[begin : begin + len(window)], kind="stable")
-            yield from (window[part] for part in order.reshape(-1, self.size))
+        for begin in range(0, len(rows), window * self.size):
+            near = rows[begin : begin + window * self.size]
+            near = near[: len(near) // self.size * self.size]
+            order = np.argsort(lengths[begin : begin + len(near)], kind="stable")
+            yield from (near[part] for part in order.reshape(-1, self.size))
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,14 +6,21 @@ the same kind, drawn from the words of the training texts. A model that sees suc
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from multiprocessing import get_context
+from os import cpu_count
 from random import Random
+
+from idiograph.neural.triplets import Triplets
 
 WORD = re.compile(r"[A-Za-z]+(?:['’-][A-Za-z]+)*")
 ENDINGS = (
     *("ations", "ation", "ities", "ments", "ically", "ously", "ings", "ness", "ment", "able", "ible", "ally", "ical"),
     *("ing", "ity", "ous", "ive", "ers", "ors", "ies", "est", "ed", "ly", "al", "er", "or", "ic", "es", "s"),
 )
+CHUNK = 2000  # texts that one process takes at a time
 COMMON = 300  # the most frequent words are how things are said; none of them is replaced
 
 
@@ -60,3 +67,32 @@ def like(word: str, other: str) -> str:
     if word.isupper() and len(word) > 1:
         return other.upper()
     return other.capitalize() if word[:1].isupper() else other
+
+
+def with_distorted(
+    parts: Sequence[Triplets], weights: Sequence[float], share: float, words: tuple[float, float], seed: int = 7
+) -> tuple[list[Triplets], tuple[float, ...]]:
+    """The collections and their distorted twins, and weights by which the twins make up `share` of the whole."""
+    if not share:
+        return list(parts), tuple(weights)
+    plain = weights or [float(len(part)) for part in parts]
+    distorter = Distorter(text for part in parts for text in part.texts)
+    twins = [distorted(part, distorter, words, seed) for part in parts]
+    return [*parts, *twins], (*((1 - share) * w for w in plain), *(share * w for w in plain))
+
+
+def distorted(triplets: Triplets, distorter: Distorter, words: tuple[float, float], seed: int = 7) -> Triplets:
+    """The same triplets, each text distorted for itself, by a share of its content words between the two of `words`."""
+    chunks = [(at, triplets.texts[at : at + CHUNK]) for at in range(0, len(triplets.texts), CHUNK)]
+    jobs = [(distorter, texts, words, f"{seed} {triplets.name} {at}") for at, texts in chunks]
+    if len(jobs) == 1:
+        texts = distort_all(*jobs[0])
+    else:
+        with ProcessPoolExecutor(min(len(jobs), cpu_count() or 1), get_context("spawn")) as pool:
+            texts = [text for chunk in pool.map(distort_all, *zip(*jobs, strict=True)) for text in chunk]
+    return replace(triplets, name=f"{triplets.name}, distorted", texts=texts)
+
+
+def distort_all(distorter: Distorter, texts: Sequence[str], words: tuple[float, float], seed: str) -> list[str]:
+    random = Random(seed)
+    return [distorter(text, random.uniform(*words), random) for text in texts]

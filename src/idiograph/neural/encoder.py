@@ -81,6 +81,14 @@ class Encoder:
         """The most tokens that the model reads at once."""
         return int(self.model.get_max_seq_length() or 512)
 
+    @window.setter
+    def window(self, tokens: int) -> None:
+        config: Any = self.model[0].config  # pyright: ignore[reportAttributeAccessIssue]
+        limit = getattr(config, "max_position_embeddings", tokens) - (2 if "roberta" in config.model_type else 0)
+        if not 4 <= tokens <= limit:
+            raise ModelError(f"model '{self.name}' reads up to {limit} tokens at once, so it cannot read {tokens}")
+        self.model.max_seq_length = tokens
+
     def tokenize(self, texts: Sequence[str], keep: str = "all") -> list[Tokens]:
         if not texts:
             return []

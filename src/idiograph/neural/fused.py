@@ -4,6 +4,7 @@ Works on ragged rows, so that padding costs nothing. `best` remembers which row 
 a weighted sum of the rows that it matched, and the other way round. Triton kernels; imported only where there is a GPU.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -12,19 +13,25 @@ import triton.language as tl
 from torch import Tensor
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-# ruff: noqa: N803, ARG001  (sizes that the compiler must know are in capitals, as everywhere in Triton)
+# ruff: noqa: N803, RUF005  (sizes that the compiler must know are in capitals, as everywhere in Triton)
 
 
 @triton.jit
 def best_kernel(
     q, k, starts, sizes, value, best, rows, texts, per_program,
-    DIM: tl.constexpr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr,
+    DIM: tl.constexpr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, HELD: tl.constexpr,
 ):  # fmt: skip
-    """For M rows of q and a run of texts of k: the largest dot product within each text, and where."""
+    """For M rows of q and a run of texts of k: the largest dot product within each text, and where.
+
+    The rows of q stay in shared memory all the time (HELD), unless they are too wide for it.
+    """
     first = tl.program_id(0) * M
     row = first + tl.arange(0, M)
     stride = tl.program_id(0).to(tl.int64) * 0 + rows  # rows as 64 bits: texts · rows may exceed 32
     columns = tl.arange(0, N)
+    held = (q.load([first, 0]),)
+    for part in tl.static_range(1, DIM // K if HELD else 1):
+        held = held + (q.load([first, part * K]),)
     for text in range(tl.program_id(1) * per_program, tl.minimum((tl.program_id(1) + 1) * per_program, texts)):
         start = tl.load(starts + text)
         size = tl.load(sizes + text)
@@ -32,8 +39,12 @@ def best_kernel(
         where = tl.zeros((M, N), tl.int32)
         for at in range(0, size, N):
             similar = tl.zeros((M, N), tl.float32)
-            for step in range(0, DIM, K):
-                similar = tl.dot(q.load([first, step]), k.load([start + at, step]).T, similar)
+            if HELD:
+                for part in tl.static_range(0, DIM // K):
+                    similar = tl.dot(held[part], k.load([start + at, part * K]).T, similar)
+            else:
+                for step in range(0, DIM, K):
+                    similar = tl.dot(q.load([first, step]), k.load([start + at, step]).T, similar)
             similar = tl.where((at + columns)[None, :] < size, similar, float("-inf"))
             better = similar > top
             top = tl.where(better, similar, top)
@@ -82,41 +93,61 @@ def left_kernel(
 
 
 @triton.jit
-def right_kernel(
-    grad, owner, q, starts, sizes, best, out, rows, texts, anchors,
-    DIM: tl.constexpr, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, PARTS: tl.constexpr,
-):  # fmt: skip
-    """Gradient of N rows of one text of k: the rows of q that they won for, gathered by a product with their one-hot."""
+def count_kernel(best, starts, counts, rows, SEGMENTS: tl.constexpr, SEGMENT: tl.constexpr, C: tl.constexpr):
+    """How often each row of k won within each segment of the rows of q."""
     text = tl.program_id(0)
-    start = tl.load(starts + text)
-    size = tl.load(sizes + text)
-    column = tl.program_id(1) * N + tl.arange(0, N)
-    if tl.program_id(1) * N < size:
-        left = tl.program_id(2) * PARTS * K
-        first = tl.zeros((N, K), tl.float32)
-        second = tl.zeros((N, K), tl.float32)
-        third = tl.zeros((N, K), tl.float32)
-        for at in range(0, rows, M):
-            row = at + tl.arange(0, M)
-            mine = tl.load(owner + row, mask=row < rows, other=0)
-            weight = tl.load(grad + text * anchors + mine)
-            won = tl.load(best + text.to(tl.int64) * rows + row, mask=row < rows, other=-1).to(tl.int32)
-            chosen = tl.where(column[:, None] == won[None, :], weight[None, :], 0.0).to(out.dtype.element_ty)
-            first = tl.dot(chosen, q.load([at, left]), first)
-            if PARTS > 1:
-                second = tl.dot(chosen, q.load([at, left + K]), second)
-            if PARTS > 2:
-                third = tl.dot(chosen, q.load([at, left + 2 * K]), third)
-        place = (start + column)[:, None].to(tl.int64) * DIM + left + tl.arange(0, K)[None, :]
-        here = column[:, None] < size
-        tl.store(out + place, first.to(out.dtype.element_ty), mask=here)
-        if PARTS > 1:
-            tl.store(out + place + K, second.to(out.dtype.element_ty), mask=here)
-        if PARTS > 2:
-            tl.store(out + place + 2 * K, third.to(out.dtype.element_ty), mask=here)
+    row = tl.program_id(1) * C + tl.arange(0, C)
+    won = tl.load(best + text.to(tl.int64) * rows + row, mask=row < rows, other=0).to(tl.int32)
+    place = (tl.load(starts + text) + won).to(tl.int64) * SEGMENTS + row // SEGMENT
+    tl.atomic_add(counts + place, 1, mask=row < rows, sem="relaxed")
+
+
+@triton.jit
+def order_kernel(best, starts, cursor, order, rows, SEGMENTS: tl.constexpr, SEGMENT: tl.constexpr, C: tl.constexpr):
+    """Sort the rows of one segment of q by the row of k that won: a counting sort, always in the same order."""
+    text = tl.program_id(0)
+    segment = tl.program_id(1)
+    line = tl.arange(0, C)
+    mine = best + text.to(tl.int64) * rows
+    here = cursor + tl.load(starts + text).to(tl.int64) * SEGMENTS + segment
+    for at in range(segment * SEGMENT, tl.minimum((segment + 1) * SEGMENT, rows), C):
+        row = at + line
+        inside = row < rows
+        won = tl.load(mine + row, mask=inside, other=-1).to(tl.int32)
+        same = (won[:, None] == won[None, :]).to(tl.int32)
+        before = tl.sum(tl.where(line[None, :] < line[:, None], same, 0), axis=1)
+        last = before + 1 == tl.sum(same, axis=1)
+        place = tl.load(here + won * SEGMENTS, mask=inside, other=0) + before
+        tl.store(order + place, row, mask=inside)
+        tl.debug_barrier()  # everyone has read before anyone moves on
+        tl.store(here + won * SEGMENTS, place + 1, mask=inside & last)
+        tl.debug_barrier()
+
+
+@triton.jit
+def right_kernel(
+    grad, owner, q, text_of, ends, order, out, anchors, DIM: tl.constexpr, M: tl.constexpr, K: tl.constexpr
+):
+    """Gradient of one row of k: the rows of q that it won for, from the sorted list, times the gradient of their score."""
+    mine = tl.program_id(0)
+    part = tl.program_id(1) * K + tl.arange(0, K)
+    text = tl.load(text_of + mine).to(tl.int64)
+    first = tl.load(ends + mine - 1, mask=mine > 0, other=0)
+    last = tl.load(ends + mine)
+    total = tl.zeros((M, K), tl.float32)
+    for at in range(first, last, M):
+        place = at + tl.arange(0, M)
+        inside = place < last
+        row = tl.load(order + place, mask=inside, other=0)
+        weight = tl.load(grad + text * anchors + tl.load(owner + row), mask=inside, other=0.0)
+        total += weight[:, None] * tl.load(q + row[:, None].to(tl.int64) * DIM + part[None, :]).to(tl.float32)
+    tl.store(out + mine.to(tl.int64) * DIM + part, tl.sum(total, axis=0).to(out.dtype.element_ty))
 
 
 PROGRAMS = 132 * 16  # sixteen waves on an H200: enough to even out texts of different lengths
+SHARED = 200 * 1024  # bytes of shared memory that a program may take; Hopper has 227 kB
+SEGMENT = 4096  # rows of q that one program sorts
+SORTED = 64  # of them at a time
 
 
 def divide(a: int, b: int) -> int:
@@ -128,9 +159,59 @@ def piece(dim: int) -> int:
     return min(dim & -dim, 128)
 
 
-def parts(dim: int) -> int:
-    """How many pieces of the width one program takes along: 3 where that comes out even, else 2 or 1."""
-    return next(n for n in (3, 2, 1) if dim // piece(dim) % n == 0)
+@dataclass(frozen=True, slots=True)
+class Tiles:
+    """How the forward pass is cut: rows of q and of k at a time, warps, stages, and whether q stays in shared memory."""
+
+    m: int
+    n: int
+    warps: int
+    stages: int
+    held: bool
+
+    @classmethod
+    def of(cls, dim: int) -> "Tiles":
+        """What was fastest at each width on an H200 (`benchmarks/train.py`); nothing is tuned at run time."""
+        if dim <= 192:
+            return cls(128, 32, 4, 3, True)
+        if (128 + 2 * 64) * dim * 2 <= SHARED:
+            return cls(128, 64, 8, 2, True)
+        return cls(128, 128, 8, 3, False)
+
+
+def find_best(q: Tensor, k: Tensor, starts: Tensor, sizes: Tensor) -> tuple[Tensor, Tensor]:
+    """For each text of k and each row of q: the largest dot product and which row of the text it was with."""
+    rows, dim, texts, wide = q.shape[0], q.shape[1], len(sizes), piece(q.shape[1])
+    value = torch.empty(texts, rows, device=q.device)
+    best = torch.empty(texts, rows, dtype=torch.int16, device=q.device)
+    cut = Tiles.of(dim)
+    blocks = divide(rows, cut.m)
+    per_program = divide(texts, max(1, min(texts, divide(PROGRAMS, blocks))))
+    left, right = TensorDescriptor.from_tensor(q, [cut.m, wide]), TensorDescriptor.from_tensor(k, [cut.n, wide])
+    best_kernel[(blocks, divide(texts, per_program))](
+        left, right, starts, sizes, value, best, rows, texts, per_program,
+        DIM=dim, M=cut.m, N=cut.n, K=wide, HELD=cut.held, num_warps=cut.warps, num_stages=cut.stages,
+    )  # fmt: skip
+    return value, best
+
+
+def sort_by_winner(best: Tensor, starts: Tensor, winners: int) -> tuple[Tensor, Tensor]:
+    """The rows of q in the order of the rows of k that won for them, and where the list of each row of k ends."""
+    texts, rows = best.shape
+    segments = divide(rows, SEGMENT)
+    counts = torch.zeros(winners * segments, dtype=torch.int32, device=best.device)
+    shape = {"SEGMENTS": segments, "SEGMENT": SEGMENT}
+    count_kernel[(texts, divide(rows, 1024))](best, starts, counts, rows, **shape, C=1024, num_warps=4)
+    ends = counts.cumsum(0)  # 64 bits
+    order = torch.empty(texts * rows, dtype=torch.int32, device=best.device)
+    order_kernel[(texts, segments)](best, starts, ends - counts, order, rows, **shape, C=SORTED, num_warps=2)
+    return order, ends.view(winners, segments)[:, -1].contiguous()
+
+
+def owners(sizes: Tensor, rows: int) -> Tensor:
+    """Which text each row belongs to."""
+    texts = torch.arange(len(sizes), device=sizes.device, dtype=torch.int32)
+    return torch.repeat_interleave(texts, sizes.long(), output_size=rows)
 
 
 class RaggedMaxSim(torch.autograd.Function):
@@ -138,19 +219,10 @@ class RaggedMaxSim(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, q: Tensor, q_sizes: Tensor, k: Tensor, k_sizes: Tensor) -> Tensor:
-        rows, dim, texts = q.shape[0], q.shape[1], len(k_sizes)
         q, k, q_sizes, k_sizes = q.contiguous(), k.contiguous(), q_sizes.int(), k_sizes.int()
         q_starts, k_starts = (q_sizes.cumsum(0) - q_sizes).int(), (k_sizes.cumsum(0) - k_sizes).int()
-        value = torch.empty(texts, rows, device=q.device)
-        best = torch.empty(texts, rows, dtype=torch.int16, device=q.device)
-        m, n, wide = 128, 64, piece(dim)
-        blocks = divide(rows, m)
-        per_program = divide(texts, max(1, min(texts, divide(PROGRAMS, blocks))))
-        left, right = TensorDescriptor.from_tensor(q, [m, wide]), TensorDescriptor.from_tensor(k, [n, wide])
-        best_kernel[(blocks, divide(texts, per_program))](
-            left, right, k_starts, k_sizes, value, best, rows, texts, per_program,
-            DIM=dim, M=m, N=n, K=wide, num_warps=4, num_stages=2,
-        )  # fmt: skip
+        value, best = find_best(q, k, k_starts, k_sizes)
+        texts, rows = value.shape
         scores = torch.empty(len(q_sizes), texts, device=q.device)
         sum_kernel[(len(q_sizes), divide(texts, 32))](value, scores, q_starts, q_sizes, rows, texts, R=64, C=32)
         ctx.save_for_backward(q, q_sizes, k, k_sizes, k_starts, best)
@@ -159,19 +231,17 @@ class RaggedMaxSim(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, Tensor, None]:
         q, q_sizes, k, k_sizes, k_starts, best = ctx.saved_tensors
-        rows, dim, texts, anchors = q.shape[0], q.shape[1], len(k_sizes), len(q_sizes)
+        (rows, dim), winners, anchors, wide = q.shape, len(k), len(q_sizes), piece(q.shape[1])
         grad = grads[0].float().T.contiguous()  # (texts, anchors): a program walks along the anchors of one text
-        owner = torch.repeat_interleave(torch.arange(anchors, device=q.device), q_sizes.long(), output_size=rows).int()
-        wide, together = piece(dim), parts(dim)
+        owner = owners(q_sizes, rows)
         left, right = torch.empty_like(q), torch.empty_like(k)
         left_kernel[(divide(rows, 16), dim // wide)](
-            grad, owner, k, k_starts, best, left, rows, texts, anchors, DIM=dim, M=16, K=wide, num_warps=4
+            grad, owner, k, k_starts, best, left, rows, len(k_sizes), anchors, DIM=dim, M=16, K=wide, num_warps=4
         )
-        grid = (texts, divide(int(k_sizes.max()), 64), dim // (wide * together))
-        right_kernel[grid](
-            grad, owner, TensorDescriptor.from_tensor(q, [64, wide]), k_starts, k_sizes, best, right, rows, texts, anchors,
-            DIM=dim, M=64, N=64, K=wide, PARTS=together, num_warps=8, num_stages=3,
-        )  # fmt: skip
+        order, ends = sort_by_winner(best, k_starts, winners)
+        right_kernel[(winners, dim // wide)](
+            grad, owner, q, owners(k_sizes, winners), ends, order, right, anchors, DIM=dim, M=16, K=wide, num_warps=2
+        )
         return left, None, right, None
 
 

@@ -12,6 +12,7 @@ from idiograph.errors import ArtifactError, InputError
 from idiograph.neural import modules
 from idiograph.neural.batches import Batches, Order
 from idiograph.neural.build import ModelSettings, build
+from idiograph.neural.distort import with_distorted
 from idiograph.neural.encoder import Encoder
 from idiograph.neural.gather import rank, world
 from idiograph.neural.launch import join
@@ -32,7 +33,9 @@ class DataSettings:
     """What a model is trained on, besides the triplets themselves."""
 
     weights: tuple[float, ...] = ()  # of each collection; none: by size
-    mixing: Literal["rows", "batches"] = "rows"
+    mixing: Literal["rows", "batches", "fields"] = "rows"
+    distort: float = 0.0  # share of the batches in which content words are replaced
+    distorted_words: tuple[float, float] = (0.3, 0.95)  # how many of them in a text, between these
     anchors: int = 500  # in each validation
     pool: int = 4000
 
@@ -62,7 +65,8 @@ def train(
         encoder.model.float().to(chosen)  # 16-bit weights cannot take small steps; autocast is for speed
         how = replace(how, max_length=min(how.max_length, encoder.window))
         parts = [open_triplets(path) for path in sources]
-        order = Order(parts, how.batch * world(), data.weights, data.mixing, how.seed, how.max_length)
+        mixture, weights = with_distorted(parts, data.weights, data.distort, data.distorted_words, how.seed)
+        order = Order(mixture, how.batch * world(), weights, data.mixing, how.seed, how.max_length)
         batches = Batches(order, encoder.model.tokenizer, encoder.prompt, how.max_length, rank(), world())
         probes = validation(sources, valid, data, how.seed)
         written = asdict(shape) | asdict(how) | asdict(data) | {"backbone": str(backbone)}

@@ -16,7 +16,7 @@ from idiograph.errors import InputError
 from idiograph.style.tokens import Ints
 
 ROLES = {"anchor": ("query", "query"), "positive": ("pos", "positive"), "negative": ("neg", "negative")}
-Passage = tuple[str, str, str]  # text, author-set, document
+Passage = tuple[str, str, str] | tuple[str, str, str, str]  # text, author-set, document, and its field if it is known
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,6 +28,7 @@ class Triplets:
     rows: Ints  # (n, 2 + negatives), positions in `texts`
     labels: Ints  # (texts,)
     documents: Ints  # (texts,)
+    fields: Ints | None = None  # (texts,) what each is about, where that is known
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -38,6 +39,7 @@ class Triplets:
         ends = np.cumsum([len(text) for text in encoded], dtype=np.int64)
         raw = np.frombuffer(b"".join(encoded), np.uint8)
         named = {"raw": raw, "ends": ends, "name": np.array(self.name)}
+        named |= {} if self.fields is None else {"fields": self.fields}
         np.savez_compressed(path, rows=self.rows, labels=self.labels, documents=self.documents, **named)  # pyright: ignore
 
 
@@ -47,25 +49,24 @@ def number(text: str) -> int:
 
 
 def collect(rows: Iterable[Sequence[Passage]], name: str = "triplets") -> Triplets:
-    """Triplets from rows of (text, author-set, document): anchor, positive, negatives; as many in each row."""
+    """Triplets from rows of (text, author-set, document, field): anchor, positive, negatives; as many in each row."""
     places: dict[tuple[str, str], int] = {}
-    labels: list[int] = []
-    documents: list[int] = []
+    about: list[tuple[int, int, int]] = []
     found: list[list[int]] = []
     for row in rows:
         found.append([])
-        for text, authors, document in row:
+        for text, authors, document, *field in row:
             at = places.setdefault((document, text), len(places))
-            if at == len(labels):
-                labels.append(number(authors))
-                documents.append(number(document))
+            if at == len(about):
+                about.append((number(authors), number(document), number("".join(field))))
             found[-1].append(at)
     if not found:
         raise InputError(f"there are no triplets in '{name}'")
     if len({len(row) for row in found}) > 1:
         raise InputError(f"the rows of '{name}' have different numbers of negatives; give each the same number")
     texts = [text for _, text in places]
-    return Triplets(name, texts, np.array(found), np.array(labels, np.int64), np.array(documents, np.int64))
+    labels, documents, fields = np.array(about, np.int64).T
+    return Triplets(name, texts, np.array(found), labels, documents, fields)
 
 
 def open_npz(path: Path) -> Triplets:
@@ -74,7 +75,8 @@ def open_npz(path: Path) -> Triplets:
         raw, ends = file["raw"].tobytes(), file["ends"]
         starts = np.concatenate([np.zeros(1, np.int64), ends[:-1]])
         texts = [raw[a:b].decode() for a, b in zip(starts, ends, strict=True)]
-        return Triplets(str(file["name"]), texts, file["rows"], file["labels"], file["documents"])
+        fields = file["fields"] if "fields" in file.files else None
+        return Triplets(str(file["name"]), texts, file["rows"], file["labels"], file["documents"], fields)
 
 
 def read_jsonl(path: Path) -> Triplets:
@@ -125,16 +127,19 @@ def folder_rows(folder: Path, split: str, names: Sequence[str]) -> Iterator[list
 
 
 def wanted_columns(there: Sequence[str]) -> list[str]:
-    """Text, document and author-set of each role; the published files spell one column `neg_halids`."""
-    plain = [c for short, text in ROLES.values() for c in (text, f"{short}_halid", f"{short}_authorids")]
-    return [c if c in there else f"{c}s" for c in plain]
+    """Text, document, author-set and fields of each role; the published files spell one column `neg_halids`."""
+    about = ("halid", "authorids", "domain")
+    plain = [c for short, text in ROLES.values() for c in (text, *(f"{short}_{name}" for name in about))]
+    return [c if c in there else f"{c}s" for c in plain if c in there or not c.endswith("domain")]
 
 
 def role_passages(block: Mapping[str, Any], role: str) -> Iterator[Passage]:
     short, text = ROLES[role]
     documents = block.get(f"{short}_halid") or block[f"{short}_halids"]
     authors = (" ".join(sorted(map(str, ids))) for ids in block[f"{short}_authorids"])
-    return zip(block[text], authors, map(str, documents), strict=True)
+    about = block.get(f"{short}_domain") or [[]] * len(documents)
+    fields = (str(found[0]) if found else "" for found in about)  # the first is the primary one
+    return zip(block[text], authors, map(str, documents), fields, strict=True)
 
 
 def open_triplets(path: Path, split: str = "train") -> Triplets:
