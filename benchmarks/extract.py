@@ -170,8 +170,11 @@ def row(name: str, tool: str, scores: Sequence[Score]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("fixtures", type=Path)
+    parser.add_argument("fixtures", type=Path, nargs="?")
     arguments = parser.parse_args()
+    if not arguments.fixtures:
+        print("name a folder with papers: python benchmarks/extract.py FIXTURES")
+        return
     print(
         "| paper | tool | precision | recall | F1 | F1 in order | paragraph F1 | CPU ms/page |\n|---|---|---|---|---|---|---|---|"
     )

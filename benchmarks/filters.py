@@ -13,7 +13,6 @@ import argparse
 import math
 import re
 import statistics
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -32,12 +31,13 @@ ROUNDS = 3
 
 def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("folder", type=Path)
+    arguments.add_argument("folder", type=Path, nargs="?")
     arguments.add_argument("--documents", type=int, default=60)
     given = arguments.parse_args()
-    files = [path.read_bytes() for path in sorted(given.folder.glob("*.xml"))]
+    files = [path.read_bytes() for path in sorted(given.folder.glob("*.xml"))] if given.folder else []
     if not files:
-        sys.exit(f"no *.xml in '{given.folder}'")
+        print("name a folder with TEI files: python benchmarks/filters.py FOLDER")
+        return
     files = [distinct(data, i) for i, data in enumerate(islice(cycle(files), given.documents))]
     texts = [read_tei(data).text() for data in files]
     spans = [span for text in texts for span in passages(text)]
@@ -102,19 +102,7 @@ def peer_filters() -> Callable[..., dict[str, tuple[Callable[[], Any], list[str]
     from datatrove.pipeline.filters.base_filter import BaseFilter
     from datatrove.utils.text import split_into_sentences, split_into_words
 
-    class Single(BaseFilter):
-        """All rules in one filter, over words split once."""
-
-        def __init__(self, rules: list[Callable[[str, list[str]], str | None]]) -> None:
-            super().__init__()
-            self.rules = rules
-
-        def filter(self, doc: Document) -> bool | tuple[bool, str]:
-            words = split_into_words(doc.text, "eng")
-            for rule in self.rules:
-                if reason := rule(doc.text, words):
-                    return False, reason
-            return True
+    single = single_filter()
 
     def run(steps: list[BaseFilter], inputs: Iterable[str]) -> set[str]:
         stream: Any = (Document(text=text, id=str(i)) for i, text in enumerate(inputs))
@@ -127,24 +115,45 @@ def peer_filters() -> Callable[..., dict[str, tuple[Callable[[], Any], list[str]
     ) -> dict[str, tuple[Callable[[], Any], list[str], float]]:
         split_into_words("Warm up.", "eng")
         span_rules = [*SPAN_TWINS, lambda text, words: uneven(split_into_sentences(text, "eng"))]
-        agree("document", texts, document_fault, run([Single(DOCUMENT_TWINS)], texts))
-        agree("span", spans, span_fault, run([Single(span_rules)], spans))
+        agree("document", texts, document_fault, run([single(DOCUMENT_TWINS)], texts))
+        agree("span", spans, span_fault, run([single(span_rules)], spans))
         return {
             "document rules, datatrove, a filter a rule": (
-                lambda: run([Single([rule]) for rule in DOCUMENT_TWINS], texts),
+                lambda: run([single([rule]) for rule in DOCUMENT_TWINS], texts),
                 texts,
                 documents,
             ),
-            "document rules, datatrove, one filter": (lambda: run([Single(DOCUMENT_TWINS)], texts), texts, documents),
+            "document rules, datatrove, one filter": (lambda: run([single(DOCUMENT_TWINS)], texts), texts, documents),
             "span rules, datatrove, a filter a rule": (
-                lambda: run([Single([rule]) for rule in span_rules], spans),
+                lambda: run([single([rule]) for rule in span_rules], spans),
                 spans,
                 passing,
             ),
-            "span rules, datatrove, one filter": (lambda: run([Single(span_rules)], spans), spans, passing),
+            "span rules, datatrove, one filter": (lambda: run([single(span_rules)], spans), spans, passing),
         }
 
     return peers
+
+
+def single_filter() -> type:
+    """A datatrove filter that applies rules to words split once."""
+    from datatrove.data import Document
+    from datatrove.pipeline.filters.base_filter import BaseFilter
+    from datatrove.utils.text import split_into_words
+
+    class Single(BaseFilter):
+        def __init__(self, rules: list[Callable[[str, list[str]], str | None]]) -> None:
+            super().__init__()
+            self.rules = rules
+
+        def filter(self, doc: Document) -> bool | tuple[bool, str]:
+            words = split_into_words(doc.text, "eng")
+            for rule in self.rules:
+                if reason := rule(doc.text, words):
+                    return False, reason
+            return True
+
+    return Single
 
 
 def agree(kind: str, inputs: list[str], ours: Callable[[str], str | None], theirs: set[str]) -> None:

@@ -50,8 +50,11 @@ TARGETS: dict[str, Callable[[bytes], None]] = {"tei": tei, "jats": jats, "text":
 
 
 def main() -> None:
-    if len(sys.argv) < 2 or sys.argv[1] not in TARGETS:
-        sys.exit(f"name what to fuzz: {', '.join(TARGETS)}")
+    if len(sys.argv) < 2:
+        print(f"name what to fuzz: {', '.join(TARGETS)}")
+        return
+    if sys.argv[1] not in TARGETS:
+        sys.exit(f"'{sys.argv[1]}' is not among what can be fuzzed: {', '.join(TARGETS)}")
     target = TARGETS[sys.argv.pop(1)]
     atheris.Setup(sys.argv, target)
     atheris.Fuzz()

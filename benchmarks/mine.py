@@ -1,11 +1,13 @@
 """Mining: triplets a second and peak memory, how both grow with the corpus, and the published way of sampling beside it.
 
-    python benchmarks/mine.py [--documents 1000000] [--workers 2]        a simulated corpus, also at a half and a quarter
-    python benchmarks/mine.py --corpus FOLDER [--peer 300]               a corpus of yours, and the published sampler on it
+    python benchmarks/mine.py [--documents 1000000] [--workers 2] [--work FOLDER]     a simulated corpus, and a tenth of it
+    python benchmarks/mine.py --corpus FOLDER [--workers 2] [--peer 300]              a corpus of yours
 
 The published sampler is written here as its description says: for every document the sets of allowed documents are made
-from scratch, every span splits its document into sentences again, and the filters come last. It is run on the first
-`--peer` documents that have a positive, with all the others to draw from, and its triplets are counted after filtering.
+from scratch, every span splits its document into sentences again, and the filters come last. It holds all texts in memory, so
+it is run on the small corpus, on the first `--peer` documents that have a positive, with all the others to draw from. What
+it would need for as many triplets as ours is an extrapolation: the sets of one document cost in proportion to the corpus, a
+triplet always the same. Memory is that of the whole process tree; pages that processes share count once.
 """
 
 import argparse
@@ -28,11 +30,13 @@ from idiograph.corpus.mine import mine
 from idiograph.corpus.readers import read
 from idiograph.corpus.sentences import runs, sentences
 from idiograph.corpus.team import Team
-from idiograph.recipe import recipe
+from idiograph.recipe import CorpusRecipe, recipe
 from idiograph.types import Document
 
 SENTENCES = 4
 PER_DOCUMENT, SPANS = 2, 4
+PUBLISHED = 100  # triplets a document in the published settings
+AS_GIVEN = CorpusRecipe(citations="keep", filters=False, language="depositor", duplicates="keep")
 
 
 def main() -> None:
@@ -42,66 +46,82 @@ def main() -> None:
     arguments.add_argument("--corpus", type=Path)
     arguments.add_argument("--peer", type=int, default=300)
     arguments.add_argument(
-        "--work", type=Path, help="Where the simulated corpora are kept; a temporary folder if not given."
+        "--work", type=Path, help="Where simulated corpora are kept; a temporary folder if not given."
     )
     arguments.add_argument("--child", nargs=2, type=Path, help=argparse.SUPPRESS)
     given = arguments.parse_args()
     if given.child:
-        print(json.dumps(timed(*given.child, given.workers)))
+        corpus, out = given.child
+        print(json.dumps(timed(corpus, out, given.workers)))
     elif given.corpus:
         ours = row(given.corpus, given.workers)
-        peer(Corpus(given.corpus), given.peer, ours)
+        compare(peer(Corpus(given.corpus), given.peer), ours)
     else:
         with tempfile.TemporaryDirectory() as folder:
-            scale(given.documents, given.workers, given.work or Path(folder))
+            scale(given.documents, given.workers, given.work or Path(folder), given.peer)
 
 
-def scale(documents: int, workers: int, folder: Path) -> None:
-    """The same world at a quarter, a half and the whole size."""
-    last = None
-    for count in (documents // 4, documents // 2, documents):
-        corpus = folder / f"synth-{count}"
-        if not corpus.exists():
-            world = f"synth:documents={count},authors={max(count // 3, 1)},topics=50,coauthors=0.3"
-            build(read(world), corpus)
-        found = row(corpus, workers)
-        if last:
-            print(f"  twice the documents: {found['seconds'] / last['seconds']:.2f} x the time")
-        last = found
-    peer(Corpus(folder / f"synth-{documents}"), 100, last or {})
+def scale(documents: int, workers: int, folder: Path, queries: int) -> None:
+    """The same kind of world at a tenth and at the whole size."""
+    small, whole = (world(documents // share, folder) for share in (10, 1))
+    tenth = row(small, workers)
+    found = peer(Corpus(small), queries)
+    compare(found, tenth)
+    ours = row(whole, workers)
+    times, growth = ours["seconds"] / tenth["seconds"], ours["cpu"] / tenth["cpu"]
+    print(f"  ten times the documents: {times:.1f} x the time, {growth:.1f} x the processor time", end=", ")
+    print(f"{ours['peak'] / tenth['peak']:.1f} x the memory")
+    compare(found, ours)
+
+
+def world(documents: int, folder: Path) -> Path:
+    """A simulated corpus in which an author writes three papers; as it is, without cleaning."""
+    corpus = folder / f"synth-{documents}"
+    if not corpus.exists():
+        spec = f"synth:documents={documents},authors={max(documents // 3, 1)},topics=50,coauthors=0.3"
+        build(read(spec), corpus, AS_GIVEN)
+    return corpus
 
 
 def row(corpus: Path, workers: int) -> dict[str, Any]:
     """Mine in a process of its own and watch its memory."""
-    with tempfile.TemporaryDirectory(dir=corpus.parent) as out:
+    with tempfile.TemporaryDirectory(dir=corpus.absolute().parent) as out:
         command = [sys.executable, __file__, "--workers", str(workers), "--child", str(corpus), f"{out}/triplets"]
         child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         watch = Watch(child.pid)
         answer, _ = child.communicate()
-        found = {**json.loads(answer), "peak": watch.stop()}
+        peak = watch.stop()
+    if child.returncode:
+        sys.exit(
+            f"mining ended with status {child.returncode} (negative: killed by that signal) at {peak / 1e9:.2f} GB"
+        )
+    found = {**json.loads(answer), "peak": peak}
     print(
         f"{corpus.name}: {found['documents']:,} documents, {found['triplets']:,} triplets in {found['seconds']:.0f} s "
         f"({found['triplets'] / found['seconds']:,.0f} a second), peak {found['peak'] / 1e9:.2f} GB, "
-        f"{found['cpu']:.0f} s of processor time with {workers} workers"
+        f"{found['cpu']:.0f} s of processor time with {workers} workers",
+        flush=True,
     )
     for what, seconds in found["stages"].items():
-        print(f"  {seconds:7.1f} s  {what}")
+        print(f"  {seconds:7.1f} s  {what}", flush=True)
     return found
 
 
 def timed(corpus: Path, out: Path, workers: int) -> dict[str, Any]:
     stages: dict[str, float] = {}
     begun = last = time.monotonic()
+    stage = "opening"
 
     def note(_done: int, _total: int | None, what: str) -> None:
-        nonlocal last
+        nonlocal last, stage
         now = time.monotonic()
-        stages[what] = stages.get(what, 0.0) + now - last
-        last = now
+        stages[stage] = stages.get(stage, 0.0) + now - last
+        last, stage = now, what
 
     opened = Corpus(corpus)
     settings = recipe("sound", {"mine": {"per_document": PER_DOCUMENT, "spans_per_document": SPANS}}).mine
     counts = mine(opened, settings, out, team=Team("processes" if workers > 1 else "inline", workers, None, note))
+    note(0, None, "the end")
     triplets = sum(sum(splits.values()) for splits in counts.values())
     spent = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     cpu = sum(each.ru_utime + each.ru_stime for each in spent)
@@ -150,18 +170,33 @@ def memory(pid: int) -> int:
     return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
 
 
-def peer(corpus: Corpus, queries: int, ours: dict[str, Any]) -> None:
-    """The published sampler on the first documents that have a positive; making its indexes is not counted."""
+def peer(corpus: Corpus, queries: int) -> dict[str, float]:
+    """What the published sampler costs on some documents; making its indexes is not counted."""
     sampler = Published(list(corpus))
-    begun = time.process_time()
-    tried, kept = sampler.run(queries)
-    seconds = time.process_time() - begun
-    rate = kept / seconds
-    print(f"published sampler: {tried} triplets drawn for {queries} documents, {kept} pass the filters")
-    print(f"  {rate:,.1f} triplets a second of processor time; ours {ours['triplets'] / ours['cpu']:,.0f}:", end=" ")
+    found = sampler.run(queries)
     print(
-        f"{ours['triplets'] / ours['cpu'] / rate:,.0f} x; {ours['triplets']:,} would take {ours['triplets'] / rate / 3600:,.1f} h"
+        f"published sampler, {len(corpus):,} documents: {found['tried']:.0f} triplets drawn for {queries} documents",
+        end=", ",
     )
+    print(
+        f"{found['kept']:.0f} pass the filters; {1000 * found['sets'] / queries:.2f} ms for the sets of a document",
+        end=", ",
+    )
+    print(f"{1000 * found['draws'] / found['tried']:.2f} ms a triplet, all in processor time", flush=True)
+    return {**found, "queries": queries, "documents": len(corpus)}
+
+
+def compare(found: dict[str, float], ours: dict[str, Any]) -> None:
+    """How long the published sampler would take for our triplets, at ours a document and at its own."""
+    sets = found["sets"] / found["queries"] * ours["documents"] / found["documents"]
+    draw = found["draws"] / found["kept"]
+    for per_document in (PER_DOCUMENT, PUBLISHED):
+        seconds = ours["triplets"] * (draw + sets / per_document * found["tried"] / found["kept"])
+        print(
+            f"  published, {per_document} a document: {seconds / 3600:,.2f} h of processor time for {ours['triplets']:,} "
+            f"(extrapolated); ours {ours['cpu'] / 3600:.2f} h: {seconds / ours['cpu']:,.1f} x",
+            flush=True,
+        )
 
 
 class Published:
@@ -178,22 +213,30 @@ class Published:
             for author in document.author_set:
                 self.by_author[author].add(at)
 
-    def run(self, queries: int) -> tuple[int, int]:
-        """Triplets drawn, and those that pass the filters, of the first documents that have any."""
-        draw, tried, kept, done = random.Random(7), 0, 0, 0
+    def run(self, queries: int) -> dict[str, float]:
+        """Triplets drawn, those that pass the filters, and the seconds for sets and for draws."""
+        draw, done = random.Random(7), 0
+        found: dict[str, float] = {"tried": 0.0, "kept": 0.0, "sets": 0.0, "draws": 0.0}
         for at, document in enumerate(self.documents):
-            positives = list(self.by_set[document.author_set] - {at})
-            if not positives or done == queries:
+            if len(self.by_set[document.author_set]) < 2 or done == queries:
                 continue
-            known = set().union(*(self.by_author[author] for author in document.author_set))
-            negatives = list((self.everyone - known) & self.by_domain[fields(document)])
             done += 1
+            begun = time.process_time()
+            positives, negatives = self.allowed(at, document)
+            drawing = time.process_time()
+            found["sets"] += drawing - begun
             for _ in range(PER_DOCUMENT if negatives else 0):
                 three = (at, draw.choice(positives), draw.choice(negatives))
                 spans = [random_span(self.documents[each].text, draw) for each in three]
-                tried += 1
-                kept += not any(span_fault(span) for span in spans)
-        return tried, kept
+                found["tried"] += 1
+                found["kept"] += not any(span_fault(span) for span in spans)
+            found["draws"] += time.process_time() - drawing
+        return found
+
+    def allowed(self, at: int, document: Document) -> tuple[list[int], list[int]]:
+        known = set().union(*(self.by_author[author] for author in document.author_set))
+        negatives = (self.everyone - known) & self.by_domain[fields(document)]
+        return list(self.by_set[document.author_set] - {at}), list(negatives)
 
 
 def fields(document: Document) -> frozenset[str]:

@@ -1,17 +1,16 @@
-"""Index, attribute, verify, explain: evidence that adds up, and honesty where there is none."""
+"""Index, attribute, explain: evidence that adds up, and honesty where there is none."""
 
 import shutil
 
 import numpy as np
 import pytest
 
-from idiograph.answer.attribute import attribute, background, groups, set_score
-from idiograph.answer.calibrate import Calibration, cllr, fit, posterior, times, words
+from idiograph.answer.attribute import attribute
+from idiograph.answer.cohort import cohort, set_score, standing
 from idiograph.answer.explain import explain
 from idiograph.answer.index import Index
+from idiograph.answer.openset import background
 from idiograph.answer.overlap import content_words, overlap
-from idiograph.answer.verify import background as pair_background
-from idiograph.answer.verify import cross_fitted, score_matrix, verify
 from idiograph.corpus.anthology import anthology
 from idiograph.errors import ArtifactError, InputError, ModelError, SpecError, TooShort
 
@@ -114,14 +113,35 @@ def test_candidates_can_be_named_and_unknown_ones_are_refused(index):
 def test_a_prolific_author_has_no_advantage():
     scores = np.array([[0.5, 0.5, 0.5, 0.1]], np.float32)
     assert set_score(scores, {"a": [0], "b": [1], "c": [2]}) == set_score(scores, {"a": [0]})
-    assert set_score(scores, {"a": [0]}, skip="a") is None
 
 
-def test_the_background_is_learned_once_and_kept(index):
+def test_a_candidate_is_read_against_all_the_others():
+    found = standing(np.array([0.9, 0.5, 0.5, 0.6, 0.4, 0.5, 0.5]))
+    others = np.array([0.5, 0.5, 0.6, 0.4, 0.5, 0.5])
+    assert found[0] == pytest.approx((0.9 - others.mean()) / others.std())
+
+
+def test_single_authors_are_ranked_over_all_their_sets(index, style, tmp_path):
+    from dataclasses import replace
+
+    by_two = replace(ESSAYS[1], id="both", authors=(*ESSAYS[1].authors, *ESSAYS[10].authors))
+    index.add([by_two])
+    sets, people = cohort(index.passages, "set"), cohort(index.passages, "author")
+    assert max(map(len, sets.keys)) == 2
+    assert max(map(len, people.keys)) == 1
+    mine = people.documents[people.keys.index((ESSAYS[1].authors[0].key,))]
+    assert "both" in mine
+    assert len(mine) > 1
+    with pytest.raises(SpecError, match="unknown kind of candidate 'person'"):
+        cohort(index.passages, "person")
+
+
+def test_the_background_is_learned_once_and_kept_until_the_index_changes(index):
     first = background(index)
-    (index.folder / "background.json").stat()
     assert background(Index.open(index.folder, index.style)) == first
-    assert first.calibration.same == len({d for docs in groups(index.passages).values() for d in docs})
+    assert first.calibration.same == len({p.doc_id for p in index.passages})
+    index.add([ESSAYS[25]])
+    assert background(index) != first
 
 
 def test_a_text_that_shares_its_topic_words_carries_a_warning(index):
@@ -164,89 +184,6 @@ def test_scattered_patches_cannot_be_explained(style, texts):
         explain(texts[0], texts[1], style.at("cluster:3"))
 
 
-def test_a_calibration_gives_back_the_ratio_of_two_known_hills():
-    random = np.random.default_rng(0)
-    same, different = random.normal(1, 1, 4000), random.normal(-1, 1, 4000)
-    found = fit(same.tolist(), different.tolist(), "s", "c")
-    for score in (-1.0, 0.0, 1.5):
-        assert found.llr(score) == pytest.approx(2 * score / np.log(10), abs=0.08)  # two normals: LR = exp(2x)
-
-
-def test_a_ratio_is_bounded_by_the_pairs_it_was_learned_from():
-    found = fit([1.0] * 10 + [0.9], [0.0] * 20, "s", "c")
-    assert found.llr(1000) == pytest.approx(np.log10(11))
-    assert found.llr(-1000) == pytest.approx(-np.log10(11))
-
-
-def test_too_few_pairs_are_no_calibration():
-    with pytest.raises(InputError, match="only 3 same-author and 20 different-author pairs"):
-        fit([1.0] * 3, [0.0] * 20, "s", "c")
-
-
-def test_scores_that_say_nothing_give_ratios_near_one():
-    random = np.random.default_rng(0)
-    found = fit(random.normal(size=500).tolist(), random.normal(size=5000).tolist(), "s", "c")
-    assert abs(found.llr(2.0)) < 0.2
-
-
-@pytest.mark.parametrize(
-    ("llr", "said"),
-    [
-        (0.1, "inconclusive"),
-        (0.5, "weak support for the same author"),
-        (-1.5, "moderate support for different authors"),
-        (2.5, "strong support for the same author"),
-        (-3.5, "very strong support for different authors"),
-        (4.5, "extremely strong support for the same author"),
-    ],
-)
-def test_a_ratio_is_put_in_words(llr, said):
-    assert words(llr) == said
-
-
-def test_the_readers_odds_are_the_readers():
-    assert posterior(0, 1) == 0.5
-    assert posterior(1, 1) == pytest.approx(10 / 11)
-    assert posterior(2, 0.01) == pytest.approx(0.5)
-    assert times(2) == "100 times more likely if the same author"
-
-
-def test_saying_nothing_costs_one_bit():
-    assert cllr(np.zeros(5), np.zeros(9)) == pytest.approx(1)
-    assert cllr(np.full(5, 6.0), np.full(9, -6.0)) < 0.001
-    assert cllr(np.full(5, -6.0), np.full(9, 6.0)) > 5
-
-
-def test_a_pair_is_scored_the_same_from_both_sides(style):
-    scores = score_matrix([d.text for d in ESSAYS[:4]], style)
-    assert np.allclose(scores, scores.T, atol=1e-6)
-
-
-def test_a_verdict_says_what_it_was_learned_from_and_abstains_where_it_should(style):
-    known = pair_background(ESSAYS[:20], style, "essays")
-    verdict = verify(ESSAYS[0].text, ESSAYS[1].text, style, known, prior_odds=0.5)
-    assert (verdict.calibration.source, verdict.prior_odds) == ("essays", 0.5)
-    assert verdict.same is (None if abs(verdict.llr) < 0.3 else verdict.llr > 0)
-    assert verify(ESSAYS[0].text, ESSAYS[0].text, style, known).topic_warning
-
-
-def test_a_pair_is_calibrated_on_other_writers_alone():
-    writers = [n // 5 for n in range(30)]
-    random = np.random.default_rng(1)
-    scores = np.array([[float(a == b) for a in writers] for b in writers]) + random.normal(0, 0.1, (30, 30))
-    scores[0, 1] = scores[1, 0] = -50.0  # would drag a calibration that saw it to the ground
-    ratios = cross_fitted(scores, writers)
-    assert ratios[2, 3] > 0.5
-    assert ratios[0, 1] < 0
-
-
 def test_overlap_counts_content_words_alone():
     assert overlap(content_words("the tide of the sea"), content_words("a tide and the seas")) == 1
     assert overlap(content_words("the of and"), content_words("the of and")) == 0
-
-
-def test_a_calibration_reads_back():
-    from idiograph.answer.verify import Background
-
-    known = Background(Calibration(1.0, 2.0, 3.0, 4, 5, "s", "c"), 0.1)
-    assert Background.from_json(known.to_json()) == known

@@ -183,22 +183,78 @@ def test_tei_with_its_records_becomes_a_corpus(tmp_path, shared):
         assert "[CITE]" in document.text
 
 
-def test_a_killed_build_leaves_the_target_absent_and_the_next_one_whole(tmp_path):
-    import random
-    import signal
-    import subprocess
-    import sys
-    import time
+@pytest.mark.parametrize("runner", ["inline", "processes"])
+def test_quality_signals_stand_beside_the_documents_when_asked_for(tmp_path, runner):
+    import pyarrow.parquet as pq
 
-    code = "import sys; from pathlib import Path; from idiograph.corpus.documents import build; "
-    code += "from idiograph.corpus.readers import read; build(read('synth:documents=400,seed=3'), Path(sys.argv[1]))"
-    subprocess.run([sys.executable, "-c", code, str(tmp_path / "whole")], check=True)
-    chance = random.Random(7)
-    for _ in range(3):
-        running = subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "killed")])
-        time.sleep(chance.uniform(0.5, 2.5))
-        running.send_signal(signal.SIGKILL)
-        running.wait()
-    if not (tmp_path / "killed").exists():
-        subprocess.run([sys.executable, "-c", code, str(tmp_path / "killed")], check=True)
-    assert Corpus(tmp_path / "killed").manifest.fingerprint == Corpus(tmp_path / "whole").manifest.fingerprint
+    from idiograph.corpus.documents import Team
+    from idiograph.corpus.signals import SIGNALS
+
+    build(some(5, lang="en"), tmp_path / "c", PLAIN.model_copy(update={"signals": True}), team=Team(runner, 1))
+    rows = pq.read_table(tmp_path / "c" / "en" / "signals-00000-of-00001.parquet").to_pylist()
+    assert [row["id"] for row in rows] == [document.id for document in Corpus(tmp_path / "c")]
+    assert rows[0].keys() == {"id", *SIGNALS}
+    assert rows[0]["words"] == 10
+
+
+def test_what_is_left_out_is_listed_with_its_reason(tmp_path):
+    items = [*some(2, lang="en"), *some(1, lang="en"), Document("x", "No author here."), Failure("f/g.txt", "broken")]
+    build(items, tmp_path / "c", PLAIN)
+    lines = (tmp_path / "c" / "left_out.csv").read_text().splitlines()
+    assert lines == ["id,reason,detail", "d0,id given twice,", "x,no author,", "g.txt,unreadable,broken"]
+
+
+def test_a_corpus_is_read_as_its_documents_and_nothing_else(tmp_path):
+    """Neither the list of what was left out nor the signals are taken for texts."""
+    from idiograph.corpus.readers import read
+
+    kept = some(3, lang="en")
+    recipe = PLAIN.model_copy(update={"signals": True})
+    build([*kept, Document("x", "No author here.")], tmp_path / "c", recipe)
+    assert list(read(str(tmp_path / "c"))) == kept
+
+
+def test_shards_that_are_put_together_are_the_whole(tmp_path):
+    """Versions of one work that fell into two shards are collapsed, too."""
+    from itertools import chain
+
+    from idiograph.corpus.documents import Team
+    from idiograph.corpus.readers import read
+
+    works = [paper(f"p{n}", f"{essay.text}", title=essay.title) for n, essay in enumerate(anthology())]
+    versions = [paper(f"v{n}", f"{work.text} One more.", title=work.title) for n, work in enumerate(works)]
+    build([*works, *versions], tmp_path / "whole")
+    for part in (1, 2):
+        build([*works, *versions], tmp_path / f"part-{part}", team=Team(part=f"{part}/2"))
+    build(chain(*(read(str(tmp_path / f"part-{part}")) for part in (1, 2))), tmp_path / "joined")
+    assert len(Corpus(tmp_path / "part-1")) + len(Corpus(tmp_path / "part-2")) > len(works)
+    by_id = [{document.id: document for document in Corpus(tmp_path / name)} for name in ("joined", "whole")]
+    assert by_id[0] == by_id[1]
+    assert len(by_id[0]) == len(works)
+
+
+def test_records_describe_papers_without_being_held_in_memory(tmp_path):
+    """The last word on an id stands, wherever it was harvested."""
+    from idiograph.corpus.records import KIND, Drawer, Person, Record, to_line
+    from idiograph.store import Manifest, seal
+
+    def record(halid, title):
+        return Record(halid, "en", title, ("info",), "", 2020, "", (Person("Ada"),))
+
+    first, second = tmp_path / "001-000001.jsonl", tmp_path / "002-000001.jsonl"
+    first.write_text(to_line(record("hal-1", "Été")) + to_line(record("hal-2", "Old")), encoding="utf-8")
+    second.write_text(to_line(record("hal-2", "New")), encoding="utf-8")
+    seal(tmp_path, Manifest(KIND))
+    drawer = Drawer(tmp_path, lambda halid: halid.upper())
+    assert [drawer.get(key).title for key in ("HAL-1", "HAL-2")] == ["Été", "New"]
+    assert drawer.get("HAL-3") is None
+
+
+def test_records_that_are_not_utf8_are_pointed_at(tmp_path):
+    from idiograph.corpus.records import KIND, Drawer
+    from idiograph.store import Manifest, seal
+
+    (tmp_path / "001-000001.jsonl").write_bytes(b'{"halid": "\xff"}\n')
+    seal(tmp_path, Manifest(KIND))
+    with pytest.raises(InputError, match=r"001-000001.jsonl:1: .*utf-8"):
+        Drawer(tmp_path, str)

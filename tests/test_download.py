@@ -3,6 +3,7 @@
 import hashlib
 import json
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 from idiograph.corpus.download import download, file_name
 from idiograph.corpus.licence import OPEN, licence_kind
+from idiograph.corpus.pace import CommonPace
 from idiograph.corpus.records import KIND, Person, Record, to_line
 from idiograph.errors import ArtifactError, ServiceError
 from idiograph.recipe import DownloadRecipe
@@ -428,6 +430,95 @@ def test_another_cut_takes_over_what_is_done(hal: Hal, tmp_path: Path) -> None:
     assert 0 < done < 20
     assert download(records, tmp_path / "pdf", GENTLE, "1/1").counts["records"] == 20
     assert len(hal.seen) == 20
+
+
+# --- runners, and politeness between processes ---
+
+
+@pytest.mark.parametrize("runner", ["processes", pytest.param("ray", marks=pytest.mark.slow)])
+def test_every_runner_makes_what_inline_makes(hal: Hal, tmp_path: Path, runner: str) -> None:
+    pytest.importorskip("ray" if runner == "ray" else "multiprocessing", reason="Ray is not installed")
+    odd = [record(hal, 21, url=""), record(hal, 22, url=f"{hal.url}/nowhere.pdf")]
+    records = keep(tmp_path / "records", [*(record(hal, place) for place in range(1, 21)), *odd])
+    here = download(records, tmp_path / "here", GENTLE)
+    there = download(records, tmp_path / "there", GENTLE.model_copy(update={"runner": runner, "workers": 2}))
+    assert content(tmp_path / "here") == content(tmp_path / "there")
+    assert (here.counts, here.dropped, here.fingerprint) == (there.counts, there.dropped, there.fingerprint)
+
+
+def test_processes_together_ask_a_site_at_one_pace(hal: Hal, tmp_path: Path) -> None:
+    records = keep(tmp_path / "records", [record(hal, place) for place in range(1, 9)])
+    many = {"runner": "processes", "workers": 3, "per_host": 3, "interval": 0.15}
+    download(records, tmp_path / "pdf", GENTLE.model_copy(update=many))
+    times = sorted(seen.time for seen in hal.seen)
+    assert min(later - earlier for earlier, later in pairwise(times)) > 0.12
+    assert len({seen.peer for seen in hal.seen}) == 3  # each process has a connection of its own
+
+
+def test_processes_together_have_no_more_connections_than_a_site_allows(hal: Hal, tmp_path: Path) -> None:
+    hal.faults = [Fault("hang:0.1", "/", times=99)]
+    records = keep(tmp_path / "records", [record(hal, place) for place in range(1, 7)])
+    download(records, tmp_path / "pdf", GENTLE.model_copy(update={"runner": "processes", "workers": 3}))
+    assert (len(hal.seen), hal.busiest) == (6, 1)
+
+
+def test_shards_at_the_same_time_ask_a_site_at_one_pace(hal: Hal, tmp_path: Path) -> None:
+    records = keep(tmp_path / "records", [record(hal, place) for place in range(1, 9)])
+    slow = GENTLE.model_copy(update={"interval": 0.15})
+    parts = [threading.Thread(target=download, args=(records, tmp_path / "pdf", slow, f"{i}/2")) for i in (1, 2)]
+    for part in parts:
+        part.start()
+    for part in parts:
+        part.join()
+    times = sorted(seen.time for seen in hal.seen)
+    assert min(later - earlier for earlier, later in pairwise(times)) > 0.12
+    assert len(times) == 8
+
+
+class Watch(threading.Event):
+    """Notes how long somebody wanted to wait, and does not."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.slept: list[float] = []
+
+    def wait(self, timeout: float | None = None) -> bool:
+        self.slept.append(timeout or 0.0)
+        return False
+
+
+def test_who_comes_after_another_waits_as_long_as_that_one_was_told_to(tmp_path: Path) -> None:
+    watch = Watch()
+    one, other = CommonPace(1.0, tmp_path, Watch()), CommonPace(1.0, tmp_path, watch)
+    one.wait("hal.science")
+    other.wait("hal.science")
+    one.hold(60, "hal.science")
+    other.wait("hal.science")
+    other.wait("elsewhere.org")
+    assert [round(seconds) for seconds in watch.slept if seconds > 0.01] == [1, 60, 1]
+
+
+def test_a_site_that_keeps_failing_is_left_alone_by_all_processes(hal: Hal, tmp_path: Path) -> None:
+    hal.faults = [Fault("status:500", "/", times=999)]
+    records = keep(tmp_path / "records", [record(hal, place) for place in range(1, 21)])
+    many = {"runner": "processes", "workers": 1, "give_up": 3, "attempts": 1}
+    with pytest.raises(ServiceError, match=r"failed for 3 files in a row, at last with: status 500"):
+        download(records, tmp_path / "pdf", GENTLE.model_copy(update=many))
+    assert len(hal.seen) < 20
+    hal.faults = []
+    assert download(records, tmp_path / "pdf", GENTLE).counts["files"] == 18
+
+
+def test_a_jumping_clock_changes_nothing(hal: Hal, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It jumps by years between any two looks at it; the pace is kept by another one."""
+    records = keep(tmp_path / "records", [record(hal, place) for place in range(1, 7)])
+    download(records, tmp_path / "calm", GENTLE)
+    truth, jumps = time.time(), iter(range(1, 1_000_000))
+    monkeypatch.setattr(time, "time", lambda: truth + (-1) ** next(jumps) * 3e8)
+    hal.seen.clear()
+    download(records, tmp_path / "jumped", GENTLE.model_copy(update={"interval": 0.05}))
+    assert content(tmp_path / "jumped") == content(tmp_path / "calm")
+    assert min(later.time - earlier.time for earlier, later in pairwise(hal.seen)) > 0.03
 
 
 # --- names ---

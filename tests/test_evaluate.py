@@ -104,3 +104,149 @@ def test_an_untrained_encoder_is_evaluated_at_any_grain(triplets, style):
     small = Benchmark("s", found.anchors[:5], found.pool, found.triplets[found.triplets[:, 0] < 5])
     for grain in ("whole", "ngram:2"):
         assert 0 <= evaluate(style.at(grain), small)["R@20"].value <= 1
+
+
+def test_a_style_is_measured_block_by_block_as_all_at_once(triplets, style, monkeypatch):
+    from idiograph.evaluate import run
+    from idiograph.style import stream
+
+    monkeypatch.setattr(stream, "ANCHOR_ROWS", 40)
+    found = open_benchmark(triplets)
+    streamed = evaluate(style, found, EvaluateRecipe(resamples=0))
+    assert len(list(run.blocks(style, found))) > 5
+    scores = style.compare([s.text for s in found.anchors], [s.text for s in found.pool])
+    whole = evaluate(Given(scores), found, EvaluateRecipe(resamples=0))
+    for one, other in zip(streamed.rows, whole.rows, strict=True):
+        assert one.value == pytest.approx(other.value, abs=2e-3), one.measure
+
+
+def test_a_report_says_what_is_relevant_and_breaks_down_by_field():
+    anchors = (span("d1", "A", "one", "bio"), span("d3", "B", "two", "law"))
+    found = Benchmark("b", anchors, benchmark().pool, benchmark().triplets)
+    report = evaluate(Given(SCORES), found, EvaluateRecipe(measures=("RR",), resamples=0))
+    assert "by the anchor's author-set; passages of the anchor's own document are left out" in report.relevance
+    assert {name: (n, rows[0].value) for name, (n, rows) in report.by_domain().items()} == {
+        "bio": (1, pytest.approx(1 / 3)),
+        "law": (1, 0.5),
+    }
+    assert report.to_json()["domains"]["law"] == {"anchors": 1, "RR": 0.5}
+
+
+def test_a_smaller_pool_is_part_of_a_larger_one(triplets):
+    found = open_benchmark(triplets)
+    small, large = found.smaller(50), found.smaller(80)
+    assert (len(small.pool), len(large.pool)) == (50, 80)
+    assert set(small.pool) < set(large.pool) < set(found.pool)
+    assert 0 < len(small.triplets) < len(found.triplets)
+    for anchor, positive, negative in small.triplets:
+        assert small.anchors[anchor].authors == small.pool[positive].authors
+        assert not small.anchors[anchor].authors & small.pool[negative].authors
+
+
+def test_a_run_and_its_qrels_give_the_same_numbers_to_ir_measures(triplets, tmp_path):
+    import ir_measures
+
+    from idiograph.baselines.delta import Delta
+    from idiograph.evaluate.trec import measured, read_qrels, read_run, write_qrels, write_run
+
+    found = open_benchmark(triplets)
+    report = evaluate(
+        Delta(), found, EvaluateRecipe(measures=("R@20", "nDCG@20", "RR", "Hit@5"), resamples=0, depth=1000)
+    )
+    write_qrels(found, tmp_path / "qrels")
+    write_run(report, tmp_path / "run")
+    names = {"R@20": "R@20", "nDCG@20": "nDCG@20", "RR": "RR", "Hit@5": "Success@5"}
+    asked = [ir_measures.parse_measure(name) for name in names.values()]
+    qrels = ir_measures.read_trec_qrels(str(tmp_path / "qrels"))
+    theirs = ir_measures.calc_aggregate(asked, qrels, ir_measures.read_trec_run(str(tmp_path / "run")))
+    again = measured(read_qrels(tmp_path / "qrels"), read_run(tmp_path / "run"), list(names))
+    for name, their_name in names.items():
+        expected = theirs[ir_measures.parse_measure(their_name)]
+        assert report[name].value == pytest.approx(expected, abs=1e-6)
+        assert np.mean(list(again[name].values())) == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_run_leaves_the_own_document_out(tmp_path):
+    from idiograph.evaluate.trec import read_run, write_run
+
+    report = evaluate(Given(SCORES), benchmark(), EvaluateRecipe(measures=("RR",), resamples=0))
+    write_run(report, tmp_path / "run")
+    assert list(read_run(tmp_path / "run")["q0"]) == ["p3", "p2", "p1"]
+
+
+def test_a_benchmark_goes_round_as_beir(triplets, tmp_path):
+    from idiograph.baselines.delta import Delta
+    from idiograph.evaluate.bench import open_benchmarks, write_beir
+
+    found = open_benchmark(triplets)
+    write_beir(found, tmp_path)
+    (back,) = open_benchmarks(tmp_path)
+    measures = EvaluateRecipe(measures=("R@20", "RR"), resamples=0)
+    first, second = evaluate(Delta(), found, measures), evaluate(Delta(), back, measures)
+    assert [r.value for r in second.rows] == [first["R@20"].value, first["RR"].value]
+    assert second.relevance.startswith("what the qrels name")
+
+
+def test_somebody_elses_beir_folder_is_read(tmp_path):
+    from idiograph.baselines.bm25 import BM25
+    from idiograph.evaluate.bench import read_beir
+
+    (tmp_path / "qrels").mkdir()
+    (tmp_path / "corpus.jsonl").write_text(
+        '{"_id": "d1", "title": "Bees", "text": "they dance"}\n{"_id": "d2", "title": "", "text": "maps lie"}\n'
+    )
+    (tmp_path / "queries.jsonl").write_text('{"_id": "1", "text": "dance of bees"}\n{"_id": "2", "text": "unjudged"}\n')
+    (tmp_path / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\n1\td1\t2\n1\td2\t0\n")
+    found = read_beir(tmp_path)
+    assert [s.text for s in found.anchors] == ["dance of bees"]
+    assert evaluate(BM25(), found, EvaluateRecipe(measures=("Hit@1",), resamples=0))["Hit@1"].value == 1
+    (tmp_path / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\n1\td9\t1\n")
+    with pytest.raises(InputError, match="test.tsv:2': not a query, a document of the corpus"):
+        read_beir(tmp_path)
+
+
+def compared(gap, seed=0, anchors=200):
+    from idiograph.evaluate.compare import Values, compare
+
+    random = np.random.default_rng(seed)
+    clusters = tuple(f"set {at // 4}" for at in range(anchors))
+    shared = random.random(anchors)  # an anchor that is hard for one is hard for the other
+    first = Values("A", "b", "f", clusters, {"R@20": shared + gap + 0.05 * random.normal(size=anchors)})
+    return compare([first, Values("B", "b", "f", clusters, {"R@20": shared})], "R@20")[0]
+
+
+def test_a_beats_b_only_when_it_does():
+    assert compared(0.05).verdict == "A beats B"
+    assert compared(-0.05).verdict == "B beats A"
+    assert compared(0.0).verdict == "no difference shown"
+
+
+def test_equal_rankers_are_hardly_ever_told_apart():
+    verdicts = [compared(0.0, seed).verdict for seed in range(100)]
+    assert verdicts.count("no difference shown") >= 90
+
+
+def test_intervals_widen_with_the_number_of_comparisons():
+    from idiograph.evaluate.compare import Values, compare
+
+    random = np.random.default_rng(1)
+    clusters = tuple(map(str, range(100)))
+    held = [Values(f"r{at}", "b", "f", clusters, {"RR": random.random(100)}) for at in range(5)]
+    alone, among = compare(held[:2], "RR")[0], compare(held, "RR")[0]
+    assert among.high - among.low > 1.2 * (alone.high - alone.low)
+
+
+def test_values_of_different_benchmarks_are_not_compared(triplets, tmp_path):
+    from idiograph.baselines.bm25 import BM25
+    from idiograph.baselines.delta import Delta
+    from idiograph.evaluate.compare import compare, read_values, write_values
+
+    found, measures = open_benchmark(triplets), EvaluateRecipe(measures=("RR",), resamples=0)
+    write_values([evaluate(r, found, measures) for r in (BM25(), Delta())], tmp_path / "values.npz")
+    (difference,) = compare(read_values(tmp_path), "RR")
+    assert difference.verdict == "delta beats bm25"
+    with pytest.raises(InputError, match="'bm25' was not measured by 'R@9'; there are RR"):
+        compare(read_values(tmp_path), "R@9")
+    write_values([evaluate(Delta(), found.smaller(60), measures)], tmp_path / "other.npz")
+    with pytest.raises(InputError, match="were not asked the same"):
+        compare([*read_values(tmp_path), *read_values(tmp_path / "other.npz")], "RR")

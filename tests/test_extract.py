@@ -114,22 +114,6 @@ def test_results_do_not_depend_on_the_number_of_workers(folder: Path, tmp_path: 
     assert one.fingerprint == many.fingerprint
 
 
-@pytest.mark.slow
-def test_a_cluster_of_two_nodes_gives_the_same_results(folder: Path, tmp_path: Path) -> None:
-    pytest.importorskip("ray", reason="Ray is not installed: pip install 'idiograph[ray]'")
-    from ray.cluster_utils import Cluster
-
-    (folder / "cut.pdf").write_bytes(article()[:900])
-    extract(folder, tmp_path / "here", ONE)
-    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
-    try:
-        cluster.add_node(num_cpus=1)
-        extract(folder, tmp_path / "there", ExtractRecipe(runner="ray", address=str(cluster.address)))
-    finally:
-        cluster.shutdown()
-    assert contents(tmp_path / "here") == contents(tmp_path / "there")
-
-
 def test_shards_fill_one_folder_and_the_last_one_seals_it(folder: Path, tmp_path: Path) -> None:
     extract(folder, tmp_path / "whole", ONE)
     out = tmp_path / "parts"

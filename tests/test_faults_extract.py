@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
+from hardship import as_nobody, unwritable, without
 from pdfs import Sheet, article, pdf
 
 from idiograph.corpus.extract import extract
@@ -135,6 +136,30 @@ def test_an_output_that_cannot_be_a_folder_is_one_clear_error(folder: Path, tmp_
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(ArtifactError, match=r"cannot make the folder '.*file/\.work/1-of-1': Not a directory"):
         extract(folder, tmp_path / "file", ExtractRecipe(workers=1))
+
+
+def test_a_folder_that_may_not_be_written_is_named() -> None:
+    with unwritable() as out:
+        pdfs = out.parent / "pdf"
+        pdfs.mkdir()
+        (pdfs / "a.pdf").write_bytes(article())
+        said = without(as_nobody, 65534, extract, pdfs, out, ExtractRecipe(workers=1))
+    assert said == f"ArtifactError: cannot make the folder '{out}/.work/1-of-1': Permission denied"
+
+
+@pytest.mark.parametrize("by", ["us", "grobid"])
+def test_a_jumping_clock_changes_nothing(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str
+) -> None:
+    """It jumps by years between any two looks at it: nobody is given up for it, nobody is waited for."""
+    with Grobid(pool=2, faults=[Fault("status:503", times=2)]) as server:
+        where = (server.url,) if by == "grobid" else ()
+        recipe = ExtractRecipe(workers=2, grobid=where, wait=0.01, ready=5, timeout=60)
+        extract(folder, tmp_path / "calm", recipe)
+        truth, jumps = time.time(), iter(range(1, 10_000_000))
+        monkeypatch.setattr(time, "time", lambda: truth + (-1) ** next(jumps) * 3e8)
+        extract(folder, tmp_path / "jumped", recipe)
+    assert contents(tmp_path / "jumped") == contents(tmp_path / "calm")
 
 
 def test_of_two_runs_on_one_folder_the_second_is_refused(folder: Path, tmp_path: Path) -> None:

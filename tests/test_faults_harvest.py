@@ -3,25 +3,22 @@
 import json
 import os
 import random
-import resource
 import shutil
 import subprocess
 import sys
-import tempfile
 import threading
 from collections.abc import Callable, Iterator
-from multiprocessing import get_context
-from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hardship import as_nobody, context, short_files, unwritable, without
 
 from idiograph.corpus.download import download
 from idiograph.corpus.harvest import harvest
 from idiograph.corpus.records import read_records
-from idiograph.errors import ArtifactError, IdiographError
+from idiograph.errors import ArtifactError
 from idiograph.recipe import DownloadRecipe, HarvestRecipe
 from idiograph.standin.archive import archive
 from idiograph.standin.hal import Hal
@@ -29,9 +26,6 @@ from idiograph.store import locked
 
 DEPOSITS, ROWS = 120, 8
 Job = tuple[Any, ...]
-
-context = get_context("forkserver")
-context.set_forkserver_preload(["idiograph.corpus.download", "idiograph.corpus.harvest"])
 
 
 @pytest.fixture(scope="module")
@@ -211,37 +205,6 @@ def test_a_run_at_the_same_time_is_refused_while_the_first_goes_on(hal: Hal, tmp
     assert content(tmp_path / "out") == content(tmp_path / "calm")
 
 
-def outcome(
-    send: Connection, prepare: Callable[..., None], value: Any, job: Callable[..., Any], arguments: Job
-) -> None:
-    """In a process of its own: take something away, do the job, and say what it raised."""
-    prepare(value)
-    try:
-        job(*arguments)
-        send.send("done")
-    except IdiographError as error:
-        send.send(f"{type(error).__name__}: {error}")
-
-
-def without(prepare: Callable[..., None], value: Any, job: Callable[..., Any], *arguments: Any) -> str:
-    receive, send = context.Pipe(duplex=False)
-    process = context.Process(target=outcome, args=(send, prepare, value, job, arguments))
-    process.start()
-    send.close()
-    said = receive.recv()
-    process.join()
-    return said
-
-
-def short_files(limit: int) -> None:
-    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-
-
-def as_nobody(number: int) -> None:
-    if os.getuid() == 0:
-        os.setuid(number)
-
-
 def test_a_harvest_that_cannot_write_says_so_and_goes_on_later(hal: Hal, tmp_path: Path) -> None:
     harvest(tmp_path / "calm", asking(hal))
     said = without(short_files, 3000, harvest, tmp_path / "out", asking(hal))
@@ -265,13 +228,8 @@ def test_a_download_that_cannot_write_says_so_and_goes_on_later(hal: Hal, tmp_pa
 
 @pytest.fixture
 def read_only() -> Iterator[Path]:
-    folder = Path(tempfile.mkdtemp())
-    folder.chmod(0o755)
-    (folder / "out").mkdir()
-    (folder / "out").chmod(0o555)
-    yield folder / "out"
-    (folder / "out").chmod(0o755)
-    shutil.rmtree(folder)
+    with unwritable() as folder:
+        yield folder
 
 
 @pytest.mark.parametrize("below", ["", "records"])

@@ -11,7 +11,7 @@ MODULES = sorted(SOURCE.rglob("*.py"))
 LAYERS = [
     {"__main__"},
     {"cli", "serve"},
-    {"demo"},
+    {"demo", "study"},
     {"loading"},
     {"neural", "evaluate", "answer", "standin"},
     {"style", "baselines", "corpus"},
@@ -28,7 +28,7 @@ ONLY_IN = {
     "fastapi": {"serve"},
     "httpx2": {"corpus.harvest", "corpus.download", "corpus.extract", "corpus.grobid", "corpus.fetch", "corpus.pace"},
     "ray": {"runner", "neural.launch"},
-    "lancedb": {"answer.index"},
+    "lancedb": {"answer.shelf"},
     "jinja2": {"pages"},
 }
 

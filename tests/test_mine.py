@@ -180,6 +180,14 @@ def test_two_chapters_of_one_book_are_no_positive_pair(documents, tmp_path):
     assert ("a book", "another") in pairs
 
 
+def test_a_corpus_whose_writers_have_one_book_each_says_what_to_type(documents, tmp_path):
+    shelved = [replace(d, container=f"by {d.authors[0].name}") for d in documents]
+    corpus = corpus_of(shelved, tmp_path / "corpus")
+    with pytest.raises(InputError, match=r"outside its book .*--containers any"):
+        mine(corpus, settings(sentences=2), tmp_path / "out")
+    assert sum(mine(corpus, settings(sentences=2, containers="any"), tmp_path / "out")["base-2"].values()) > 0
+
+
 @pytest.mark.parametrize(
     ("label", "expected"),
     [

@@ -2,8 +2,11 @@
 
 import gzip
 import json
+import random
+import resource
 
 import pyarrow as pa
+import pyarrow.ipc
 import pyarrow.parquet as pq
 import pytest
 
@@ -146,3 +149,42 @@ def test_a_missing_path_and_an_unknown_kind_are_named(tmp_path):
     (tmp_path / "x.docx").touch()
     with pytest.raises(InputError, match="cannot tell what this is"):
         list(read(str(tmp_path / "x.docx")))
+
+
+def test_a_giant_line_is_never_held_whole(tmp_path):
+    with (tmp_path / "giant.jsonl").open("wb") as file:
+        file.write(b'{"text": "')
+        file.truncate(1 << 28)
+        file.seek(1 << 28)
+        file.write(b'\n{"id": "a", "text": "Still here.", "authors": ["A"]}\n')
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    giant, good = read(str(tmp_path / "giant.jsonl"))
+    assert "at most 20 MB are read" in giant.reason
+    assert good.text == "Still here."
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 150_000  # kilobytes
+
+
+@pytest.mark.parametrize("suffix", [".jsonl.gz", ".jsonl.zst", ".parquet", ".arrow"])
+def test_a_file_that_breaks_off_is_read_as_far_as_it_goes(tmp_path, suffix):
+    found = [{"id": f"d{n}", "text": f"{n} {random.Random(n).random()} words", "authors": ["A"]} for n in range(5000)]
+    path = tmp_path / f"texts{suffix}"
+    whole = "".join(json.dumps(row) + "\n" for row in found).encode()
+    table = pa.Table.from_pylist(found)
+    if suffix == ".parquet":
+        pq.write_table(table, path, row_group_size=500)
+        data = bytearray(path.read_bytes())
+        data[len(data) // 2 : len(data) // 2 + 2000] = b"\xff" * 2000
+        path.write_bytes(data)
+    else:
+        if suffix == ".arrow":
+            with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
+                writer.write_table(table, max_chunksize=500)
+        elif suffix == ".jsonl.gz":
+            path.write_bytes(gzip.compress(whole))
+        else:
+            with pa.output_stream(str(path), compression="zstd") as sink:
+                sink.write(whole)
+        path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    *_, last = read(str(path))
+    assert isinstance(last, Failure)
+    assert last.reason.startswith("damaged after ")

@@ -111,3 +111,12 @@ def test_spans_are_measured_in_tokens() -> None:
 def test_an_empty_corpus_has_empty_statistics() -> None:
     found = statistics([])
     assert (found.documents, found.tokens, found.languages, found.trigram_entropy) == (0, 0, {}, {})
+
+
+def test_spans_of_a_corpus_are_measured_by_their_number_of_sentences() -> None:
+    text = "One two three. Four five. Six seven eight nine. Ten eleven."
+    found = statistics([Document("a", text, (Author("A"),), lang="en")])
+    assert found.spans[2].count == 2
+    assert (found.spans[2].least, found.spans[2].most) == (7, 8)
+    assert found.spans[4].mean == 15
+    assert found.spans[6].count == 0

@@ -86,6 +86,12 @@ def test_a_folder_says_what_it_holds(folder):
     assert splits(folder, "base-4") == ["train", "valid", "test"]
 
 
+def test_configurations_come_in_the_order_of_their_numbers(tmp_path):
+    for name in ("unrestricted-2", "base-10", "base-4"):
+        written(tmp_path, name, [published_row()])
+    assert configurations(tmp_path) == ["base-4", "base-10", "unrestricted-2"]
+
+
 def test_the_published_columns_open_with_their_plural(tmp_path):
     folder = written(tmp_path, "base-4", [published_row()])
     (triplet,) = read_triplets(folder, "base-4", "test")
@@ -113,8 +119,9 @@ def test_the_published_cloze_columns_open_too(tmp_path):
 
 
 def test_a_folder_without_triplets_says_what_to_type(tmp_path):
-    with pytest.raises(ArtifactError, match="idiograph mine CORPUS"):
-        configurations(tmp_path)
+    for folder in (tmp_path, tmp_path / "nowhere"):
+        with pytest.raises(ArtifactError, match="idiograph mine CORPUS"):
+            configurations(folder)
 
 
 def test_a_split_that_is_not_there_is_named(folder):

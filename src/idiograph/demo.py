@@ -11,14 +11,15 @@ from typing import Any
 import numpy as np
 
 from idiograph.answer.attribute import Candidate, attribute
-from idiograph.answer.calibrate import cllr, words
+from idiograph.answer.calibrate import Scored, cross_fitted, effective, words
 from idiograph.answer.explain import explain
 from idiograph.answer.index import Index
 from idiograph.answer.linked import linked
-from idiograph.answer.verify import cross_fitted, score_matrix
+from idiograph.answer.reading import score_matrix
 from idiograph.corpus.documents import Corpus, build
 from idiograph.corpus.mine import mine
 from idiograph.corpus.readers import read
+from idiograph.evaluate.calibration import cllr
 from idiograph.evaluate.plots import retrieval, two_hills
 from idiograph.evaluate.report import Report
 from idiograph.evaluate.run import evaluate, open_benchmark
@@ -75,7 +76,7 @@ def demo(folder: Path, tell: Tell, version: str) -> Demo:
     documents = list(corpus)
     asked = attributed(documents, folder / "index", style, tell)
     scores = score_matrix([d.text for d in documents], style)
-    ratios = cross_fitted(scores, [d.author_set for d in documents])
+    ratios = judged(scores, documents)
     cost = cost_of(ratios, documents)
     shown = max(asked, key=lambda q: (q.rank == 1, q.first.llr))
     tell("explain", 0, 1)
@@ -128,6 +129,19 @@ def attributed(documents: Sequence[Document], folder: Path, style: Style, tell: 
         writer = document.authors[0].name
         found.append(Asked(document.title, document.domains[0], writer, document.text, rank, answer.candidates[0]))
     return tuple(found)
+
+
+def judged(scores: np.ndarray, documents: Sequence[Document]) -> dict[tuple[int, int], float]:
+    """The log10 ratio of every pair of essays, each learned from pairs of other writers."""
+    pairs = list(combinations(range(len(documents)), 2))
+    writers = [documents[a].author_set | documents[b].author_set for a, b in pairs]
+    count = [len(d.text.split()) for d in documents]
+    found = Scored(
+        np.array([scores[pair] for pair in pairs]),
+        effective([count[a] for a, _ in pairs], [count[b] for _, b in pairs]),
+        np.array([documents[a].author_set == documents[b].author_set for a, b in pairs]),
+    )
+    return dict(zip(pairs, cross_fitted(found, writers).tolist(), strict=True))
 
 
 def cost_of(ratios: dict[tuple[int, int], float], documents: Sequence[Document]) -> float:

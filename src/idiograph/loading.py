@@ -6,11 +6,18 @@ from typing import Any
 
 from idiograph.baselines.bm25 import BM25
 from idiograph.baselines.delta import Delta
+from idiograph.baselines.ngrams import FunctionWords, NGrams
 from idiograph.errors import ModelError
 from idiograph.style.model import Progress, Ranker, Style
 
 DEFAULT_PATCH = "auto"
-BASELINES: dict[str, Callable[[], Ranker]] = {"bm25": BM25, "delta": Delta}
+BASELINES: dict[str, Callable[[], Ranker]] = {
+    "bm25": BM25,
+    "delta": Delta,
+    "function-words": FunctionWords,
+    "ngrams": NGrams,
+}
+NATIVE = "native:"  # before a model that is to be run as its library runs it
 
 
 def load(
@@ -19,25 +26,50 @@ def load(
     patch: str | None = None,
     keep: str | None = None,
     score: str = "meansim",
+    window: int | None = None,
     progress: Progress | None = None,
 ) -> Style:
     """Open a model as a Style: the one that comes with the package, a folder, or a Hugging Face name.
 
-    `patch` and `keep` default to what the folder was trained with. A hub name is looked up in the local cache first.
+    `patch` and `keep` default to what the folder was trained with, and `window`, the most tokens that are read of a
+    text, to what it was made with; no model reads more than its weights allow. A hub name is looked up in the local
+    cache first.
     """
     from idiograph.neural.encoder import Encoder
 
     encoder = Encoder.open(default_folder() if model is None else model)
+    if window:
+        encoder.window = min(window, encoder.reach)
     saved = encoder.layer
     settings: dict[str, Any] = {"keep": keep or saved.keep, "patch": patch or saved.patch or DEFAULT_PATCH}
     return Style(encoder, score=score, progress=progress, **settings)
 
 
 def load_ranker(name: str, **settings: Any) -> Ranker:
-    """A baseline by its name, or else a model; `default` is the one that comes with the package."""
+    """A baseline by its name, or else a model; `default` is the one that comes with the package.
+
+    `MODEL@ngram:3` reads a model at that grain; `native:MODEL` runs it with its own pooling, prompts and similarity.
+    """
     if name in BASELINES:
         return BASELINES[name]()
-    return load(None if name == "default" else name, **settings)
+    if name.startswith(NATIVE):
+        from idiograph.neural.native import Native
+
+        model = name.removeprefix(NATIVE)
+        return Native(str(default_folder()) if model == "default" else model)
+    model, grain = model_and_grain(name)
+    given = {**settings, "patch": grain} if grain else settings
+    return load(None if model == "default" else model, **given)
+
+
+def model_and_grain(name: str) -> tuple[str, str | None]:
+    """`models/mine@ngram:3` is a model and how to read it; a folder with an @ in its name is a folder.
+
+    >>> model_and_grain("default@word"), model_and_grain("default")
+    (('default', 'word'), ('default', None))
+    """
+    model, at, grain = name.rpartition("@")
+    return (model, grain) if at and model and not Path(name).exists() else (name, None)
 
 
 def default_folder() -> Path:

@@ -50,7 +50,12 @@ class HarvestRecipe(Stage):
 
 
 class DownloadRecipe(Stage):
-    """Which files are fetched, and how gently."""
+    """Which files are fetched, and how gently.
+
+    `interval` is in seconds between two requests to one site and `per_host` how many connections it has to bear, from
+    all `workers` together, be they threads (`runner` inline), processes or tasks on the Ray cluster at `address`, whose
+    nodes must see the same folder.
+    """
 
     licence: str = "open"
     max_bytes: int = Field(default=200_000_000, ge=1)
@@ -65,6 +70,8 @@ class DownloadRecipe(Stage):
     give_up: int = Field(default=20, ge=1)
     contact: str = ""
     proxy: str = ""
+    runner: Literal["inline", "processes", "ray"] = "inline"
+    address: str = ""
 
 
 class ExtractRecipe(Stage):
@@ -104,6 +111,7 @@ class CorpusRecipe(Stage):
     filters: bool = True
     language: Literal["agree", "depositor", "detector"] = "agree"
     duplicates: Literal["collapse", "keep"] = "collapse"
+    signals: bool = False  # write the quality signals of every document, too
 
 
 class MineRecipe(Stage):
@@ -163,16 +171,50 @@ class EvaluateRecipe(Stage):
     own_document: Literal["exclude", "keep"] = "exclude"
     split: Literal["train", "valid", "test"] = "test"
     measures: tuple[str, ...] = ("R@5", "R@20", "Hit@1", "Hit@5", "nDCG@20", "RR")
+    pool: Annotated[int, Field(ge=2)] | Literal["natural", "equal"] = (
+        "natural"  # equal: across the configurations given
+    )
+    depth: int = Field(default=100, ge=1)  # ranks that are kept for a run file
+    resamples: int = Field(default=1000, ge=0)
+    seed: int = 7
+
+
+class CalibrateRecipe(Stage):
+    """Which pairs of texts a calibration is learned from. `lengths` are in sentences; `split` as `mine` divides people."""
+
+    method: Literal["isotonic", "kde", "logistic"] = "logistic"
+    label: Literal["identified", "set", "first", "last", "single"] = "identified"
+    split: tuple[Literal["all", "train", "valid", "test"], ...] = Field(default=("all",), min_length=1)
+    lang: str = "any"
+    pairs: int = Field(default=1000, ge=1)  # by one hand; of the other kind there are `different` times as many
+    per_author: int = Field(default=2, ge=1)
+    containers: Literal["apart", "any"] = "apart"
+    different: int = Field(default=2, ge=1)
+    lengths: tuple[Annotated[int, Field(ge=1)], ...] = Field(default=(4, 8, 16, 32), min_length=1)
+    seed: int = 7
+
+
+class PanRecipe(Stage):
+    """What is asked of a ranker on PAN19: which unknown texts, against how many of the other candidates.
+
+    `window` is how many tokens a model reads of a text, if it can read as many.
+    """
+
+    lang: str = "en"
+    unknowns: Literal["all", "last"] = "all"  # `last`: the last fifth by file name
+    negatives: Literal["all", "one"] = "all"  # `one`: another candidate drawn at random
+    window: int = Field(default=512, ge=4)
     resamples: int = Field(default=1000, ge=0)
     seed: int = 7
 
 
 class IndexRecipe(Stage):
-    """What is put into an index."""
+    """What is put into an index. `dim` keeps that many directions of the vectors, `none` all of them."""
 
     sentences: int = Field(default=4, ge=1, le=50)
     spans_per_document: int = Field(default=0, ge=0)
-    dtype: Literal["float16", "float32"] = "float16"
+    dtype: Literal["float32", "float16", "int8", "int4"] = "int8"
+    dim: Annotated[int, Field(ge=1)] | Literal["none"] = "none"
 
 
 class TrainRecipe(Stage):
@@ -188,7 +230,11 @@ class TrainRecipe(Stage):
     boundaries: Literal["budget", "reg1", "reg2"] = "budget"
 
     weights: tuple[float, ...] = ()  # of each collection of triplets, in the order given; none: by size
-    mixing: Literal["rows", "batches"] = "rows"
+    mixing: Literal["rows", "batches", "fields"] = (
+        "rows"  # what a batch is made of: anything, one collection, one field
+    )
+    distort: float = Field(default=0.0, ge=0, le=1)  # share of the batches in which content words are replaced
+    distorted_words: tuple[float, float] = (0.3, 0.95)  # share of the content words of such a text, between these
     anchors: int = Field(default=500, ge=1)
     pool: int = Field(default=4000, ge=1)
 
@@ -236,6 +282,8 @@ class Recipe(Stage):
     mine: MineRecipe = MineRecipe()
     style: StyleRecipe = StyleRecipe()
     evaluate: EvaluateRecipe = EvaluateRecipe()
+    pan: PanRecipe = PanRecipe()
+    calibrate: CalibrateRecipe = CalibrateRecipe()
     index: IndexRecipe = IndexRecipe()
     train: TrainRecipe = TrainRecipe()
 
@@ -250,6 +298,7 @@ PRESETS: dict[str, dict[str, dict[str, Any]]] = {
         "mine": {
             "label": "set",
             "fields": "exact",
+            "containers": "any",
             "detector": False,
             "near_duplicates": "keep",
             "split": "triplet",
@@ -279,6 +328,7 @@ PRESETS: dict[str, dict[str, dict[str, Any]]] = {
         },
         "style": {"score": "maxsim", "keep": "words"},
         "evaluate": {"own_document": "keep", "measures": ("R@20", "R@100", "nDCG@20", "nDCG@100", "Hit@1", "RR")},
+        "pan": {"unknowns": "last", "negatives": "one", "seed": 42},
     },
 }
 

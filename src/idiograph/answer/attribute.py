@@ -1,7 +1,5 @@
 """Who among the authors of an index wrote this? Ranked author-sets with a likelihood ratio, and the passages behind it."""
 
-import json
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -9,21 +7,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from idiograph.answer.calibrate import INCONCLUSIVE, Calibration, fit, words
+from idiograph.answer.calibrate import Calibration, effective, words
+from idiograph.answer.cohort import Cohort, Entry, cohort
 from idiograph.answer.index import Index, Passage
-from idiograph.answer.overlap import content_words, overlap, usual
-from idiograph.answer.verify import Background, passages
+from idiograph.answer.openset import Background, Open, background, open_answer
+from idiograph.answer.overlap import content_words, overlap
+from idiograph.answer.reading import passages
 from idiograph.errors import InputError
-from idiograph.store import write_json
 
-BACKGROUND = "background.json"
-SAMPLE = 300  # documents that an index is calibrated on; more would change the ratio's third digit
 EVIDENCE = 3
+Floats32 = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A passage of the question and one of the candidate's that resembles it; `topical` where shared words explain it."""
+    """A passage of the question and one of the candidate's that resembles it; `topical` where shared words explain it.
+
+    `expected` is the similarity that passages by others have when they share as many content words.
+    """
 
     asked: str
     found: str
@@ -31,18 +32,20 @@ class Evidence:
     title: str
     score: float
     overlap: float
+    expected: float
     topical: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """An author-set that may have written the text."""
+    """An author-set, or an author over all their sets, that may have written the text."""
 
     authors: tuple[str, ...]
     names: tuple[str, ...]
     score: float
     llr: float
     words: str
+    probability: float
     documents: int
     evidence: tuple[Evidence, ...]
 
@@ -60,100 +63,93 @@ class Attribution:
     """Candidates, best first, and whether any of them stands out."""
 
     candidates: tuple[Candidate, ...]
+    none: Open  # is the writer among them at all?
     none_stands_out: bool
     calibration: Calibration
+    lengths: int  # words of the question
+    asked: int  # passages of the question
 
-
-def groups(found: Sequence[Passage]) -> dict[tuple[str, ...], dict[str, list[int]]]:
-    """Author-set → document → rows."""
-    by: dict[tuple[str, ...], dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
-    for at, passage in enumerate(found):
-        by[passage.authors][passage.doc_id].append(at)
-    return by
-
-
-def set_score(scores: NDArray[np.float32], documents: dict[str, list[int]], skip: str = "") -> float | None:
-    """How near an author-set is: each of its documents gives its best passage for each part of the text; all the
-    documents count the same, so that a prolific author has no advantage."""
-    nearest = [scores[:, rows].max(axis=1).mean() for doc, rows in documents.items() if doc != skip]
-    return float(np.mean(nearest)) if nearest else None
-
-
-def learn(index: Index, seed: int = 7) -> Background:
-    """Calibrate on the index itself: each document in turn is the question, without its own passages."""
-    by = groups(index.passages)
-    owner = {doc: authors for authors, documents in by.items() for doc in documents}
-    asked = [doc for doc, authors in owner.items() if len(by[authors]) > 1]
-    asked = [asked[at] for at in np.random.default_rng(seed).permutation(len(asked))[:SAMPLE]]
-    same: list[float] = []
-    different: list[float] = []
-    for doc in asked:
-        scores = index.scores([index.passages[at].text for at in by[owner[doc]][doc]])
-        for authors, documents in by.items():
-            score = set_score(scores, documents, skip=doc)
-            if score is not None and (authors == owner[doc] or not set(authors) & set(owner[doc])):
-                (same if authors == owner[doc] else different).append(score)
-    texts = [p.text for p in index.passages[:: max(1, len(index.passages) // 200)]]
-    pairs = [(a, b) for a in range(len(texts)) for b in range(a)]
-    source = index.about["source"] or str(index.folder)
-    return Background(fit(same, different, index.style.fingerprint, source), usual(texts, pairs))
-
-
-def background(index: Index) -> Background:
-    """What scores mean in this index; learned once, then kept beside it."""
-    path = index.folder / BACKGROUND
-    if path.is_file():
-        return Background.from_json(json.loads(path.read_text(encoding="utf-8")))
-    found = learn(index)
-    write_json(path, found.to_json())
-    return found
+    def to_json(self) -> dict[str, Any]:
+        about = {"none_stands_out": self.none_stands_out, "open_set": asdict(self.none), "words": self.lengths}
+        return {**about, "candidates": [c.to_json() for c in self.candidates]}
 
 
 def attribute(
-    text: str, index: Index, k: int = 5, *, exclude: Sequence[str] = (), candidates: Sequence[str] = ()
+    text: str | Sequence[str],
+    index: Index,
+    k: int = 5,
+    *,
+    by: str = "set",
+    exclude: Sequence[str] = (),
+    candidates: Sequence[str] = (),
+    unknown: float = 0.5,
 ) -> Attribution:
-    """Rank the author-sets of an index for a text. `candidates` limits them to sets with one of these authors."""
-    asked = passages(text, index.recipe.sentences)
+    """Rank the author-sets of an index (`by="author"`: its single authors) for a text, or for several by one hand.
+
+    `candidates` limits them to those with one of these authors; `exclude` names documents that do not count; `unknown`
+    is the reader's own probability, before seeing the text, that the writer is not in the index at all.
+    """
+    texts = [text] if isinstance(text, str) else list(text)
+    asked = [p for one in texts for p in passages(one, index.recipe.sentences)]
     scores = index.scores(asked)
-    known = background(index)
-    ranked = []
-    for authors, documents in groups(index.passages).items():
-        kept = {doc: rows for doc, rows in documents.items() if doc not in exclude}
-        if kept and (
-            not candidates or set(candidates) & {*authors, *index.passages[next(iter(kept.values()))[0]].names}
-        ):
-            ranked.append((set_score(scores, kept) or 0.0, kept))
-    if not ranked:
-        raise InputError(f"no author of index '{index.folder}' is among the candidates")
-    ranked.sort(key=lambda entry: -entry[0])
-    found = tuple(candidate(index, asked, scores, score, documents, known) for score, documents in ranked[:k])
-    return Attribution(found, found[0].llr < INCONCLUSIVE, known.calibration)
+    everybody = cohort(index.passages, by)
+    found = everybody.scored(scores, exclude)
+    chosen = [e for e in found if not candidates or e.named(candidates)]
+    if not chosen:
+        raise InputError(f"no author of index '{index.where}' is among the candidates")
+    known = background(index, by)
+    length = sum(len(one.split()) for one in texts)
+    ratios = known.calibration.ratios([e.z for e in chosen], [size_of(length)] * len(chosen))
+    closed = bool(candidates)
+    none = open_answer(known, chosen[0].z, size_of(length), 0.0 if closed else unknown)
+    chances = shares(ratios) * (1 - none.probability)
+    best = [
+        candidate(index, asked, scores, entry, (float(llr), float(chance)), known)
+        for entry, llr, chance in zip(chosen[:k], ratios, chances, strict=False)
+    ]
+    return Attribution(tuple(best), none, stands_alone(best, none, closed), known.calibration, length, len(asked))
+
+
+def size_of(count: int) -> float:
+    """log10 of the words of the question; what is known of the candidates counts as given."""
+    return float(effective(count, 1e9))
+
+
+def shares(ratios: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Ratios as shares of 1: how likely each candidate is if one of them it is, all being as likely before."""
+    odds = 10.0 ** (ratios - ratios.max())
+    return odds / odds.sum()
+
+
+def stands_alone(found: Sequence[Candidate], none: Open, closed: bool) -> bool:
+    """Does nobody stand out? Said of an open set where its calibrated answer is not for somebody in the index."""
+    from idiograph.answer.calibrate import INCONCLUSIVE
+
+    return found[0].llr < INCONCLUSIVE or (not closed and none.llr < INCONCLUSIVE)
 
 
 def candidate(
-    index: Index,
-    asked: Sequence[str],
-    scores: NDArray[np.float32],
-    score: float,
-    documents: dict[str, list[int]],
-    known: Background,
+    index: Index, asked: Sequence[str], scores: Floats32, entry: Entry, said: tuple[float, float], known: Background
 ) -> Candidate:
-    llr = known.calibration.llr(score)
-    one = index.passages[next(iter(documents.values()))[0]]
-    proof = evidence(index, asked, scores, documents, known.usual_overlap)
-    return Candidate(one.authors, one.names, score, llr, words(llr), len(documents), proof)
+    llr, chance = said
+    proof = evidence(index.passages, asked, scores, entry, known)
+    return Candidate(entry.key, entry.names, entry.score, llr, words(llr), chance, len(entry.documents), proof)
 
 
 def evidence(
-    index: Index, asked: Sequence[str], scores: NDArray[np.float32], documents: dict[str, list[int]], limit: float
+    listed: Sequence[Passage], asked: Sequence[str], scores: Floats32, entry: Entry, known: Background
 ) -> tuple[Evidence, ...]:
     """The best passage pair of each document, best documents first."""
     found = []
-    for doc, rows in documents.items():
+    for doc, rows in entry.documents.items():
         part = scores[:, rows]
         i, j = divmod(int(part.argmax()), part.shape[1])
-        passage = index.passages[rows[j]]
+        passage = listed[rows[j]]
         shared = overlap(content_words(asked[i]), content_words(passage.text))
-        value = float(part[i, j])
-        found.append(Evidence(asked[i], passage.text, doc, passage.title, value, shared, shared > limit))
+        usual = known.expected[0] + known.expected[1] * shared
+        topical = shared > known.usual_overlap
+        found.append(Evidence(asked[i], passage.text, doc, passage.title, float(part[i, j]), shared, usual, topical))
     return tuple(sorted(found, key=lambda e: -e.score)[:EVIDENCE])
+
+
+__all__ = ["Attribution", "Candidate", "Cohort", "Evidence", "attribute", "background"]

@@ -1,7 +1,9 @@
 """What in two texts made their score: which patch matched which, and how much each match gave. The parts sum to the score."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from math import fsum
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +36,7 @@ class Explanation:
     matches: tuple[Match, ...]
     patch: str
     scorer: str
+    cut: bool = False  # a text went on where the model's window ended
 
     def best(self, count: int = 10) -> list[tuple[str, str, Match]]:
         """The matches that stand out most: most similar first, each place in the second text once."""
@@ -46,6 +49,9 @@ class Explanation:
                 found.append((self.a[match.start : match.end], self.b[match.other_start : match.other_end], match))
         return found[:count]
 
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
 
 def explain(a: str, b: str, style: Style) -> Explanation:
     """Take the score of two texts apart."""
@@ -57,7 +63,8 @@ def explain(a: str, b: str, style: Style) -> Explanation:
     matches = list(one_way(similar, one, two, weight(style.score, len(similar)), from_b=False))
     if style.score == "symmetric":
         matches += one_way(similar.T, two, one, weight(style.score, similar.shape[1]), from_b=True)
-    return Explanation(a, b, fsum(m.part for m in matches), tuple(matches), style.patch, style.score)
+    cut = any(tokens.cut for tokens in style.tokenize([a, b]))
+    return Explanation(a, b, fsum(m.part for m in matches), tuple(matches), style.patch, style.score, cut)
 
 
 def weight(score: str, patches: int) -> float:
@@ -73,3 +80,16 @@ def one_way(similar: NDArray[np.float32], one: Patches, two: Patches, share: flo
         value = float(similar[i, j])
         found.append(Match(start, end, other_start, other_end, value, value * share, from_b))
     return found
+
+
+def without(text: str, places: Sequence[tuple[int, int]]) -> str:
+    """A text without some of its patches; what is left is joined as it stood.
+
+    >>> without("one two three", [(4, 8)])
+    'one three'
+    """
+    kept, at = [], 0
+    for start, end in sorted(places):
+        kept.append(text[at:start])
+        at = max(at, end)
+    return "".join([*kept, text[at:]])

@@ -1,220 +1,328 @@
-"""A library of known texts, as patches in a LanceDB table: add, replace, delete, search. Exact for now: every span is
-scored. A change is one commit of the table, so that a kill leaves the old state or the new one."""
+"""A library of known texts: add, replace, delete, search. A search finds candidates from a few bytes a passage and scores
+these exactly; or it scores everything. A change is there as a whole or not at all, also after a kill."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-import lancedb
 import numpy as np
-import pyarrow as pa
 
-from idiograph.corpus.sentences import sentences, tiles
+from idiograph.answer.build import MAKE, SPOOL, codebook, finished, prepared, projected, sealed, spooled, write
+from idiograph.answer.candidates import Sketches
+from idiograph.answer.compact import Packed, from_bytes, joined, score_all, width
+from idiograph.answer.filters import About, Filter
+from idiograph.answer.passages import Hit, Passage, passages
+from idiograph.answer.shelf import BROKEN, Shelf, State, new_change
+from idiograph.answer.spool import Crew, Spool
 from idiograph.errors import ArtifactError, InputError, ModelError
 from idiograph.recipe import IndexRecipe
-from idiograph.store import Manifest, draft, locked, read_manifest, seal
+from idiograph.store import locked, write_json
 from idiograph.style.model import Style
 from idiograph.style.patches import Patches
-from idiograph.style.score import scorer
+from idiograph.style.tokens import Floats, Ints
 from idiograph.types import Document
 
-TABLE, ABOUT = "spans", "about.json"
-BLOCK = 512  # spans embedded and written at once
-MAKE = "idiograph index CORPUS -o FOLDER"
-TEXTS = pa.list_(pa.string())
+__all__ = ["Crew", "Filter", "Hit", "Index", "Passage", "passages"]
 
-
-@dataclass(frozen=True, slots=True)
-class Passage:
-    """An indexed span, without its vectors."""
-
-    id: str
-    doc_id: str
-    title: str
-    text: str
-    authors: tuple[str, ...]
-    names: tuple[str, ...]
-    domains: tuple[str, ...]
-    year: int | None
-    lang: str
-
-
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """A passage that was found, and its score."""
-
-    passage: Passage
-    score: float
-
-
-def schema(dim: int, dtype: str) -> pa.Schema:
-    plain = [(name, pa.string()) for name in ("id", "doc_id", "title", "text", "lang")]
-    lists = [(name, TEXTS) for name in ("authors", "names", "domains")]
-    vector = pa.list_(pa.float16() if dtype == "float16" else pa.float32(), dim)
-    return pa.schema([*plain, *lists, ("year", pa.int32()), ("vectors", pa.list_(vector))])
-
-
-def passages(document: Document, recipe: IndexRecipe) -> list[Passage]:
-    """The spans of a document that go into the index."""
-    people = sorted(document.authors, key=lambda a: a.key)
-    found = tiles(sentences(document.text, document.lang or "en"), recipe.sentences)
-    if recipe.spans_per_document:
-        found = found[: recipe.spans_per_document]
-    return [
-        Passage(
-            f"{document.id}#{start}",
-            document.id,
-            document.title,
-            document.text[start:end],
-            tuple(a.key for a in people),
-            tuple(a.name for a in people),
-            document.domains,
-            document.year,
-            document.lang,
-        )
-        for start, end in found
-    ]
-
-
-def blocks(documents: Iterable[Document], recipe: IndexRecipe) -> Iterator[list[Passage]]:
-    """Passages of whole documents, about BLOCK at a time."""
-    held: list[Passage] = []
-    for document in documents:
-        held += passages(document, recipe)
-        if len(held) >= BLOCK:
-            yield held
-            held = []
-    if held:
-        yield held
-
-
-def rows(found: Sequence[Passage], patches: Patches, shape: pa.Schema) -> pa.Table:
-    """Passages with their vectors as an Arrow table."""
-    vector = shape.field("vectors").type.value_type
-    flat = pa.array(patches.vectors.astype(vector.value_type.to_pandas_dtype()).ravel(), vector.value_type)
-    offsets = pa.array(np.concatenate([[0], np.cumsum(patches.lengths)]), pa.int32())
-    vectors = pa.ListArray.from_arrays(offsets, pa.FixedSizeListArray.from_arrays(flat, vector.list_size))
-    columns = [pa.array([getattr(p, n) for p in found], shape.field(n).type) for n in shape.names if n != "vectors"]
-    return pa.table([*columns, vectors], schema=shape)
+DEPTH = 1000  # candidates that are scored exactly
+MEMORY = 8 * 2**30  # packed vectors up to this size are kept in memory once everything has been scored
+EVERYTHING = Filter()
 
 
 class Index:
-    """A finished index, opened with the style that made it."""
+    """A finished index, opened with the style that made it. It shows one state until it changes itself or is reopened."""
 
-    def __init__(self, folder: Path, style: Style) -> None:
-        self.folder, self.style = folder, style
-        self.manifest = read_manifest(folder, "index", MAKE)
-        self.recipe = IndexRecipe(**self.manifest.recipe)
-        self.about: dict[str, Any] = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+    def __init__(self, shelf: Shelf, style: Style) -> None:
+        self.shelf, self.style, self.where = shelf, style, shelf.where
+        self.folder = Path(shelf.where)
+        try:
+            self._state: State = shelf.state()
+            self._book = shelf.codebook()
+        except BROKEN as error:
+            raise ArtifactError(f"index '{self.where}' is damaged; rebuild it: {MAKE}") from error
+        self.about: dict[str, Any] = dict(self._state.about)
         made = self.about["style"]
         if made != style.fingerprint:
             raise ModelError(
-                f"index '{folder}' was made with model {made}, not {style.fingerprint}; rebuild it: {MAKE}"
+                f"index '{self.where}' was made with model {made}, not {style.fingerprint}; rebuild it: {MAKE}"
             )
-        try:
-            self.table = lancedb.connect(str(folder)).open_table(TABLE)
-        except (ValueError, OSError, RuntimeError) as error:
-            raise ArtifactError(f"index '{folder}' is damaged; rebuild it: {MAKE}") from error
+        self.recipe = IndexRecipe(**self.about["recipe"])
 
     @classmethod
-    def open(cls, folder: str | Path, style: Style) -> "Index":
-        return cls(Path(folder), style)
+    def open(cls, where: str | Path, style: Style, *, storage: Mapping[str, str] | None = None) -> "Index":
+        """Open a folder or an s3:// place; `storage` are LanceDB's options for the latter (keys, endpoint, region)."""
+        return cls(finished(where, storage), style)
 
     @classmethod
     def build(
         cls,
         documents: Iterable[Document],
-        out: Path,
+        out: str | Path,
         style: Style,
         recipe: IndexRecipe | None = None,
         *,
         source: str = "",
+        preset: str = "sound",
         overwrite: bool = False,
+        crew: Crew | None = None,
+        storage: Mapping[str, str] | None = None,
         progress: Callable[[int], None] | None = None,
     ) -> "Index":
         """Embed documents and write them as a new index."""
         recipe = recipe or IndexRecipe()
-        shape = schema(style.encoder.dim, recipe.dtype)
-        count = 0
-        with draft(out, overwrite) as folder:
-            table = lancedb.connect(str(folder)).create_table(TABLE, schema=shape)
-            for block in blocks(documents, recipe):
-                table.add(rows(block, style.encode([p.text for p in block]), shape))
-                count += len(block)
-                if progress:
-                    progress(count)
-            if not count:
+        about = {"style": style.fingerprint, "model": style.encoder.name, "source": source, "preset": preset}
+        about |= {"recipe": recipe.model_dump()}
+        with prepared(out, overwrite, storage) as (shelf, room):
+            spool = Spool(room / "passages.arrow", style.encoder.dim, spooled(recipe))
+            spool.fill(documents, style, recipe, crew or Crew(), progress)
+            if not spool.ids:
                 raise InputError("there is no document to index")
-            about = {"style": style.fingerprint, "model": style.encoder.name, "source": source}
-            (folder / ABOUT).write_text(json.dumps(about), encoding="utf-8")
-            seal(folder, Manifest("index", recipe.model_dump(), {"corpus": source}, {"spans": count}))
-        return cls(out, style)
+            book = codebook(spool, recipe)
+            shelf.create(book)
+            write(shelf, spool, recipe, book, about)
+            if not shelf.remote:
+                counts = {"passages": len(spool.ids), "documents": len(spool.documents) - len(spool.bare)}
+                sealed(Path(shelf.where), recipe, about, counts)
+        return cls.open(out, style, storage=storage)
 
     def __len__(self) -> int:
-        return self.table.count_rows()
+        return self._state.rows.num_rows
 
-    def add(self, documents: Iterable[Document]) -> int:
-        """Add documents; those that are there already are replaced. Returns the number of passages."""
-        added = 0
-        with locked(self.folder):
-            for block in blocks(documents, self.recipe):
-                new = rows(block, self.style.encode([p.text for p in block]), self.table.schema)
-                which = ", ".join(sorted({quoted(p.doc_id) for p in block}))
-                merge = self.table.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
-                merge.when_not_matched_by_source_delete(f"doc_id IN ({which})").execute(new)
-                added += len(block)
-        self._forget()
-        return added
+    @property
+    def version(self) -> str:
+        """The name of the last change."""
+        return self._state.version
+
+    def add(
+        self, documents: Iterable[Document], *, crew: Crew | None = None, progress: Callable[[int], None] | None = None
+    ) -> int:
+        """Add documents; those that are there already are replaced. All of them or none. Returns the number of passages."""
+        with self._writing() as room:
+            spool = Spool(room / "passages.arrow", self.style.encoder.dim, spooled(self.recipe))
+            spool.fill(documents, self.style, self.recipe, crew or Crew(), progress)
+            if spool.documents:
+                write(self.shelf, spool, self.recipe, self._book, self.about)
+        self.refresh()
+        return len(spool.ids)
 
     def delete(self, doc_ids: Sequence[str]) -> int:
-        """Remove documents; returns the number of passages that went."""
+        """Remove documents; returns the number of passages that went. Their bytes go with `compact`."""
         before = len(self)
-        with locked(self.folder):
-            self.table.delete(f"doc_id IN ({', '.join(map(quoted, doc_ids))})")
-        self._forget()
+        with self._writing():
+            self.shelf.commit(new_change(), "delete", self.about, list(doc_ids), self.shelf.latest())
+        self.refresh()
         return before - len(self)
 
-    def _forget(self) -> None:
-        for name in ("passages", "patches"):
+    def compact(self) -> None:
+        """Give back the space of what was replaced, deleted or never finished. Others must reopen the index."""
+        with self._writing():
+            self.shelf.compact(self.about)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Show what is there now."""
+        self._state = self.shelf.state()
+        for name in ("passages", "patches", "documents", "_owner", "_sketches", "_resident"):
             self.__dict__.pop(name, None)
+
+    @contextmanager
+    def _writing(self) -> Iterator[Path]:
+        """A place for temporary files; on disk one writer at a time."""
+        if self.shelf.remote:
+            with TemporaryDirectory(prefix="idiograph-") as room:
+                yield Path(room)
+            return
+        with locked(self.folder):
+            for left in self.folder.glob(f"{SPOOL}*"):
+                shutil.rmtree(left)  # of a run that was killed
+            with TemporaryDirectory(prefix=SPOOL, dir=self.folder) as room:
+                yield Path(room)
+
+    @cached_property
+    def documents(self) -> list[About]:
+        """What is known of each document, in the order of their first passages."""
+        rows, first = self._state.rows, np.unique(self._owner, return_index=True)[1]
+        names = ["doc_id", "title", "authors", "names", "domains", "year", "lang"]
+        found = rows.select(names).take(first).to_pylist()
+        return [About(*(frozen(row[name]) for name in names)) for row in found]
+
+    @cached_property
+    def _owner(self) -> Ints:
+        """The number of each passage's document."""
+        coded = self._state.rows["doc_id"].combine_chunks().dictionary_encode()
+        return np.asarray(coded.indices).astype(np.int64)
+
+    def rows(self, only: Filter = EVERYTHING) -> Ints:
+        """The passages of the documents that a filter admits."""
+        if not only:
+            return np.arange(len(self))
+        admitted = np.array([only.admits(d) for d in self.documents], bool)
+        return np.flatnonzero(admitted[self._owner]) if len(self) else np.zeros(0, np.int64)
 
     @cached_property
     def passages(self) -> list[Passage]:
-        """Every passage, in the order of `patches`."""
-        found = self._arrow.drop_columns(["vectors"]).to_pylist()
-        return [Passage(**{name: frozen(value) for name, value in row.items()}) for row in found]
+        """Every passage, sorted by id."""
+        return self.passages_at(np.arange(len(self)))
+
+    def passages_at(self, rows: Sequence[int] | Ints) -> list[Passage]:
+        """Some passages, by their place in `passages`, which need not be in memory."""
+        rows = np.asarray(rows, np.int64)
+        if "passages" in self.__dict__:
+            return [self.passages[at] for at in rows]
+        texts = self.shelf.take(self._state.offsets[rows], ["text"])["text"].to_pylist()
+        names = ["id", "doc_id", "title", "authors", "names", "domains", "year", "lang", "start", "end"]
+        about = self._state.rows.select(names).take(rows).to_pylist()
+        return [
+            Passage(text=text, **{name: frozen(value) for name, value in row.items()})
+            for text, row in zip(texts, about, strict=True)
+        ]
 
     @cached_property
     def patches(self) -> Patches:
-        column = self._arrow.column("vectors").combine_chunks()
-        flat = np.asarray(column.flatten().flatten()).reshape(-1, self.style.encoder.dim)
-        lengths = np.diff(np.asarray(column.offsets)).astype(np.int64)
-        return Patches(flat.astype(np.float32), lengths, np.zeros((len(flat), 2), np.int64))
+        """Every passage's patches as 32-bit vectors; large."""
+        return self._stored(np.arange(len(self))).wide()
+
+    @cached_property
+    def _sketches(self) -> Sketches:
+        return Sketches.of([v.as_buffer() for v in self._state.rows["sketch"]], self._dim)
 
     @property
-    def _arrow(self) -> pa.Table:
-        return self.table.to_arrow().sort_by("id")
+    def bytes_per_passage(self) -> float:
+        """What a passage takes for search: its vectors and its sketch."""
+        sketch = sum(len(v.as_buffer()) for v in self._state.rows["sketch"])
+        return (width(self.recipe.dtype).bytes(self._dim) * self._count() + sketch) / max(len(self), 1)
 
-    def scores(self, texts: Sequence[str]) -> np.ndarray:
-        """Every text against every passage: (texts, passages)."""
-        if not len(self):
-            raise InputError(f"index '{self.folder}' is empty; add documents: {MAKE}")
-        return scorer(self.style.score)(self.style.encode(texts), self.patches)
+    @property
+    def _dim(self) -> int:
+        return self._book["basis"].shape[1] if "basis" in self._book else self.style.encoder.dim
 
-    def search(self, text: str, k: int = 10, *, exclude: Sequence[str] = ()) -> list[Hit]:
+    def _count(self) -> int:
+        return int(np.asarray(self._state.rows["patches"]).sum())
+
+    @cached_property
+    def _resident(self) -> tuple[Packed, Ints]:
+        """All vectors in the order in which they lie, and the place of each row among them."""
+        parts = [self._unpacked(batch["vectors"]) for batch in self.shelf.scan(["vectors"])]
+        return joined(parts), self._state.offsets
+
+    def _unpacked(self, column: Any) -> Packed:
+        return from_bytes([v.as_buffer() for v in column], self._dim, self.recipe.dtype)
+
+    def _stored(self, rows: Ints) -> Packed:
+        if "_resident" in self.__dict__:
+            packed, place = self._resident
+            return packed.take(place[rows])
+        return self._unpacked(self.shelf.take(self._state.offsets[rows], ["vectors"])["vectors"])
+
+    def embed(self, texts: Sequence[str]) -> Patches:
+        """Texts as the index sees them."""
+        return projected(self.style.encode(texts), self._book.get("basis"))
+
+    def load(self) -> None:
+        """Bring the vectors into memory, for many searches."""
+        _ = self._resident, self._sketches
+
+    def scores(self, texts: Sequence[str]) -> Floats:
+        """Every text against every passage, exactly: (texts, passages)."""
+        self._refuse_empty()
+        return self._exact(self.embed(texts), np.arange(len(self)))
+
+    def _exact(self, asked: Patches, rows: Ints) -> Floats:
+        if self._count() * self._dim <= MEMORY and 4 * len(rows) >= len(self):
+            self.load()
+        found = np.empty((len(asked), len(rows)), np.float32)
+        for at in range(0, len(rows), 8192):
+            found[:, at : at + 8192] = self.score_rows(asked, rows[at : at + 8192])
+        return found
+
+    def nearest(
+        self, texts: Sequence[str], k: int = 10, *, only: Filter | None = None, exact: bool = False, depth: int = DEPTH
+    ) -> tuple[Ints, Floats]:
+        """The rows of `passages` nearest to each text, and their scores: two (texts, k) arrays; −1 where there is none."""
+        self._refuse_empty()
+        return self.nearest_to(self.embed(texts), k, only=only, exact=exact, depth=depth)
+
+    def nearest_to(
+        self, asked: Patches, k: int, *, only: Filter | None = None, exact: bool = False, depth: int = DEPTH
+    ) -> tuple[Ints, Floats]:
+        """`nearest`, for texts that are embedded already."""
+        allowed = self.rows(only or EVERYTHING)
+        rows, scores = np.full((len(asked), k), -1), np.full((len(asked), k), -np.inf, np.float32)
+        for at, (chosen, found) in enumerate(self._scored(asked, allowed, exact, max(depth, k))):
+            order = np.argsort(-found, kind="stable")[:k]
+            rows[at, : len(order)], scores[at, : len(order)] = chosen[order], found[order]
+        return rows, scores
+
+    def _scored(self, asked: Patches, allowed: Ints, exact: bool, depth: int) -> Iterator[tuple[Ints, Floats]]:
+        """For each text the passages that were scored, and their scores."""
+        if exact or len(allowed) <= depth:
+            yield from ((allowed, found) for found in self._exact(asked, allowed))
+            return
+        for at, (chosen, _) in enumerate(self.proposed(asked, allowed, depth)):
+            yield chosen, self.score_rows(asked.take([at]), chosen)[0]
+
+    def proposed(self, asked: Patches, allowed: Ints, depth: int) -> list[tuple[Ints, Floats]]:
+        """For each text the candidates among some passages, and how near they seem."""
+        return self._sketches.nearest(asked, allowed, depth)
+
+    def score_rows(self, asked: Patches, rows: Ints) -> Floats:
+        """Every text against some passages, exactly: (texts, rows)."""
+        return score_all(asked, self._stored(rows), self.style.score)
+
+    def search_many(
+        self, texts: Sequence[str], k: int = 10, *, only: Filter | None = None, exact: bool = False, depth: int = DEPTH
+    ) -> list[list[Hit]]:
+        """The passages nearest to each text, best first."""
+        rows, scores = self.nearest(texts, k, only=only, exact=exact, depth=depth)
+        used = np.unique(rows[rows >= 0])
+        known = dict(zip(used.tolist(), self.passages_at(used), strict=True))
+        return [
+            [Hit(known[int(at)], float(score)) for at, score in zip(found, scored, strict=True) if at >= 0]
+            for found, scored in zip(rows, scores, strict=True)
+        ]
+
+    def search(
+        self,
+        text: str,
+        k: int = 10,
+        *,
+        exclude: Sequence[str] = (),
+        only: Filter | None = None,
+        exact: bool = False,
+        depth: int = DEPTH,
+    ) -> list[Hit]:
         """The passages nearest to a text; `exclude` names documents that do not count."""
-        scores = self.scores([text])[0]
-        order = (at for at in np.argsort(-scores, kind="stable") if self.passages[at].doc_id not in exclude)
-        return [Hit(self.passages[at], float(scores[at])) for at, _ in zip(order, range(k), strict=False)]
+        return self.search_many([text], k, only=without(only, exclude), exact=exact, depth=depth)[0]
+
+    def _refuse_empty(self) -> None:
+        if not len(self):
+            raise InputError(f"index '{self.where}' is empty; add documents: idiograph index CORPUS -o INDEX --add")
+
+    def read_note(self, name: str) -> Any | None:
+        """What `write_note` wrote, or None."""
+        if self.shelf.remote:
+            return self.shelf.read_note(name)
+        path = self.folder / f"{name}.json"
+        return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+
+    def write_note(self, name: str, value: Any) -> None:
+        """Keep something learned from the index beside it, as JSON."""
+        if self.shelf.remote:
+            self.shelf.write_note(name, value)
+        else:
+            write_json(self.folder / f"{name}.json", value)
+
+
+def without(only: Filter | None, documents: Sequence[str]) -> Filter:
+    given = only or EVERYTHING
+    return replace(given, exclude_documents=(*given.exclude_documents, *documents))
 
 
 def frozen(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
-
-
-def quoted(text: str) -> str:
-    """A SQL string literal."""
-    return "'" + text.replace("'", "''") + "'"

@@ -8,6 +8,8 @@ import numpy as np
 from idiograph.answer.explain import Explanation, Match
 from idiograph.pages import Piece, pieces
 
+THREADS = 60  # matches drawn as lines: more would be a carpet
+
 
 def linked(found: Explanation, name_a: str, name_b: str) -> dict[str, Any]:
     """The two texts cut into their patches, each with the number of its counterpart."""
@@ -24,6 +26,32 @@ def linked(found: Explanation, name_a: str, name_b: str) -> dict[str, Any]:
         for number, place in enumerate(places)
     ]
     return {"name_a": name_a, "name_b": name_b, "a": pieces(found.a, left), "b": pieces(found.b, right)}
+
+
+def strips(found: Explanation) -> dict[str, Any]:
+    """Both texts as strips from 0 to 1000, patches shaded by how near their counterpart is, and lines between the nearest."""
+    forward = [m for m in found.matches if not m.from_b]
+    shade = shades([m.similarity for m in forward])
+    size_a, size_b = 1000 / max(len(found.a), 1), 1000 / max(len(found.b), 1)
+    nearest: dict[tuple[int, int], float] = {}
+    for m, s in zip(forward, shade, strict=True):
+        place = (m.other_start, m.other_end)
+        nearest[place] = max(nearest.get(place, 0.0), s)
+    top = sorted(range(len(forward)), key=lambda at: -forward[at].similarity)[:THREADS]
+    lines = [
+        {
+            "x": (forward[at].start + forward[at].end) / 2 * size_a,
+            "y": (forward[at].other_start + forward[at].other_end) / 2 * size_b,
+            "shade": shade[at],
+            "note": note(found, forward[at]),
+        }
+        for at in top
+    ]
+    return {
+        "first": [(m.start * size_a, (m.end - m.start) * size_a, s) for m, s in zip(forward, shade, strict=True)],
+        "second": [(start * size_b, (end - start) * size_b, s) for (start, end), s in sorted(nearest.items())],
+        "lines": lines,
+    }
 
 
 def note(found: Explanation, match: Match) -> str:

@@ -23,8 +23,7 @@ def overlap(a: frozenset[str], b: frozenset[str]) -> float:
     return len(a & b) / len(a | b) if a or b else 0.0
 
 
-def usual(texts: Sequence[str], pairs: Sequence[tuple[int, int]]) -> float:
-    """The overlap that 19 of 20 pairs stay under."""
-    sets = [content_words(text) for text in texts]
-    found = sorted(overlap(sets[a], sets[b]) for a, b in pairs)
+def usual(left: Sequence[str], right: Sequence[str]) -> float:
+    """The overlap that 19 of 20 of these pairs stay under."""
+    found = sorted(overlap(content_words(a), content_words(b)) for a, b in zip(left, right, strict=True))
     return found[int(0.95 * (len(found) - 1))] if found else 1.0

@@ -1,23 +1,46 @@
-"""One writer or two? A calibrated likelihood ratio for a pair of texts: evidence, not a verdict, and it may abstain."""
+"""One writer or two? A calibrated likelihood ratio for two texts or two collections: evidence, not a verdict, and it may
+abstain. What a score means is learned from known pairs and kept beside the model."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
-from itertools import combinations
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from idiograph.answer.calibrate import INCONCLUSIVE, Calibration, fit, posterior, times, words
+from idiograph.answer.calibrate import INCONCLUSIVE, Calibration, Scored, effective, fit, posterior, times, words
 from idiograph.answer.overlap import content_words, overlap, usual
-from idiograph.corpus.sentences import sentences, tiles
-from idiograph.errors import TooShort
-from idiograph.style.model import Style
-from idiograph.style.score import symmetric
+from idiograph.answer.pairing import Pair, draw
+from idiograph.answer.reading import Progress, pair_scores, passages, text_score, word_counts
+from idiograph.corpus.documents import Corpus
+from idiograph.errors import ArtifactError, InputError, ModelError
+from idiograph.recipe import CalibrateRecipe
+from idiograph.store import now, write_json
+from idiograph.style.model import Ranker, Style
 from idiograph.types import Document
 
-LEAST_WORDS = 50
-SENTENCES = 4
+FILE = "calibration.json"
+MAKE = "idiograph calibrate MODEL CORPUS"
+SMALL = CalibrateRecipe(per_author=10, different=4, lengths=(4, 8, 16, 64))  # for a collection of a few dozen texts
+
+
+@dataclass(frozen=True, slots=True)
+class Background:
+    """What pairs from a known corpus look like: their scores, and how many content words they share."""
+
+    calibration: Calibration
+    usual_overlap: float
+    about: dict[str, Any] = field(default_factory=dict)  # preset, languages, recipe, date
+
+    def to_json(self) -> dict[str, Any]:
+        about = {"calibration": self.calibration.to_json(), "usual_overlap": self.usual_overlap}
+        return {**about, "about": self.about}
+
+    @classmethod
+    def from_json(cls, found: dict[str, Any]) -> "Background":
+        return cls(Calibration.from_json(found["calibration"]), found["usual_overlap"], found["about"])
+
+    def save(self, path: Path) -> None:
+        write_json(path, self.to_json())
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,77 +56,93 @@ class Verdict:
     prior_odds: float
     overlap: float
     topic_warning: bool
+    warnings: tuple[str, ...]
+    lengths: tuple[int, int]  # words
     calibration: Calibration
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
 
-@dataclass(frozen=True, slots=True)
-class Background:
-    """What pairs from a known corpus look like: their scores, and how many content words they share."""
-
-    calibration: Calibration
-    usual_overlap: float
-
-    def to_json(self) -> dict[str, Any]:
-        return {"calibration": self.calibration.to_json(), "usual_overlap": self.usual_overlap}
-
-    @classmethod
-    def from_json(cls, found: dict[str, Any]) -> "Background":
-        return cls(Calibration(**found["calibration"]), found["usual_overlap"])
-
-
-def passages(text: str, size: int = SENTENCES) -> list[str]:
-    """A text in passages of `size` sentences; refuses a text that is too short to say anything about."""
-    count = len(text.split())
-    if count < LEAST_WORDS:
-        raise TooShort(f"a text of {count} words is too short to say who wrote it; {LEAST_WORDS} are the least")
-    return [text[start:end] for start, end in tiles(sentences(text), size)]
-
-
-def score_matrix(texts: Sequence[str], style: Style) -> NDArray[np.float64]:
-    """The score of every text with every other: the mean over all pairs of their passages, looked at from both sides."""
-    parts = [passages(text) for text in texts]
-    between = symmetric(encoded := style.encode([p for part in parts for p in part]), encoded)
-    starts = np.cumsum([0, *map(len, parts)])[:-1]
-    sums = np.add.reduceat(np.add.reduceat(between, starts, axis=0), starts, axis=1)
-    sizes = np.array([len(part) for part in parts])
-    return sums.astype(np.float64) / np.outer(sizes, sizes)
+def learn(
+    pairs: Sequence[Pair],
+    ranker: Ranker,
+    source: str,
+    recipe: CalibrateRecipe | None = None,
+    *,
+    preset: str = "sound",
+    progress: Progress | None = None,
+) -> Background:
+    """Learn from known pairs what scores mean."""
+    recipe = recipe or CalibrateRecipe()
+    known = scored(pairs, ranker, progress)
+    name = ranker.fingerprint if isinstance(ranker, Style) else ranker.name
+    shared = usual([p.a for p in pairs if not p.same], [p.b for p in pairs if not p.same])
+    about = {
+        "preset": preset,
+        "recipe": recipe.model_dump(mode="json"),
+        "created": now(),
+        "languages": languages(pairs),
+    }
+    return Background(fit(known, name, source, recipe.method), shared, about)
 
 
-def cross_fitted(scores: NDArray[np.float64], writers: Sequence[object]) -> dict[tuple[int, int], float]:
-    """The log10 likelihood ratio of every pair, each learned from pairs of other writers alone."""
-    pairs = list(combinations(range(len(writers)), 2))
-    calibrations: dict[frozenset[object], Calibration] = {}
-    found = {}
-    for a, b in pairs:
-        left_out = frozenset((writers[a], writers[b]))
-        if left_out not in calibrations:
-            rest = [(i, j) for i, j in pairs if writers[i] not in left_out and writers[j] not in left_out]
-            same = [float(scores[i, j]) for i, j in rest if writers[i] == writers[j]]
-            different = [float(scores[i, j]) for i, j in rest if writers[i] != writers[j]]
-            calibrations[left_out] = fit(same, different, "", "other writers")
-        found[a, b] = calibrations[left_out].llr(float(scores[a, b]))
+def scored(pairs: Sequence[Pair], ranker: Ranker, progress: Progress | None = None) -> Scored:
+    """Known pairs with their scores."""
+    import numpy as np
+
+    scores = pair_scores(pairs, ranker, progress)
+    return Scored(scores, effective(*word_counts(pairs)), np.array([p.same for p in pairs]))
+
+
+def languages(pairs: Sequence[Pair]) -> list[str]:
+    """The languages that a twentieth of the pairs or more are in."""
+    from collections import Counter
+
+    from idiograph.corpus.language import identify_many
+
+    found = Counter(lang for lang, _ in identify_many(p.a for p in pairs))
+    return sorted(lang for lang, count in found.items() if count >= len(pairs) / 20)
+
+
+def background(
+    documents: Corpus | Sequence[Document], style: Style, source: str, recipe: CalibrateRecipe | None = None
+) -> Background:
+    """Learn from documents of known writers what scores mean."""
+    return learn(draw(documents, recipe or SMALL), style, source, recipe or SMALL)
+
+
+def open_background(path: Path, style: Style, preset: str = "sound") -> Background:
+    """A calibration from a file; refuses one that was made for another model, grain or preset."""
+    try:
+        found = Background.from_json(json.loads(path.read_text(encoding="utf-8")))
+    except FileNotFoundError:
+        raise ArtifactError(f"there is no calibration '{path}'; make it: {MAKE}") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise ArtifactError(f"calibration '{path}' cannot be read ({error}); make it again: {MAKE}") from error
+    made = found.calibration.style
+    if made != style.fingerprint:
+        raise ModelError(f"calibration '{path}' is for model {made}, not {style.fingerprint}; calibrate: {MAKE}")
+    if found.about.get("preset", preset) != preset:
+        raise ModelError(
+            f"calibration '{path}' is for preset {found.about['preset']}, not {preset}; calibrate: {MAKE} --preset {preset}"
+        )
     return found
 
 
-def background(documents: Iterable[Document], style: Style, source: str) -> Background:
-    """Learn from documents of known writers what scores mean."""
-    known = [d for d in documents if len(d.text.split()) >= LEAST_WORDS]
-    scores = score_matrix([d.text for d in known], style)
-    pairs = list(combinations(range(len(known)), 2))
-    same = [(a, b) for a, b in pairs if known[a].author_set == known[b].author_set]
-    different = [(a, b) for a, b in pairs if not known[a].author_set & known[b].author_set]
-    one, two = ([float(scores[pair]) for pair in kind] for kind in (same, different))
-    return Background(fit(one, two, style.fingerprint, source), usual([d.text for d in known], different))
-
-
-def verify(a: str, b: str, style: Style, known: Background, prior_odds: float = 1.0) -> Verdict:
-    """Compare two texts; `prior_odds` are the reader's own, before seeing the texts."""
-    score = float(score_matrix([a, b], style)[0, 1])
-    llr = known.calibration.llr(score)
-    shared = overlap(content_words(a), content_words(b))
+def verify(
+    a: str | Sequence[str], b: str | Sequence[str], style: Style, known: Background, prior_odds: float = 1.0
+) -> Verdict:
+    """Compare two texts, or two collections of texts; `prior_odds` are the reader's own, before seeing the texts."""
+    if prior_odds <= 0:
+        raise InputError(f"prior odds must be above 0, but got {prior_odds:g}")
+    one, two = collected(a), collected(b)
+    score = text_score(*(style.encode([p for text in each for p in passages(text)]) for each in (one, two)))
+    lengths = (sum(len(t.split()) for t in one), sum(len(t.split()) for t in two))
+    size = float(effective(*lengths))
+    llr = known.calibration.llr(score, size)
+    shared = overlap(*(content_words(" ".join(each)) for each in (one, two)))
+    topical = shared > known.usual_overlap
     return Verdict(
         score=score,
         llr=llr,
@@ -113,6 +152,37 @@ def verify(a: str, b: str, style: Style, known: Background, prior_odds: float = 
         probability=posterior(llr, prior_odds),
         prior_odds=prior_odds,
         overlap=shared,
-        topic_warning=shared > known.usual_overlap,
+        topic_warning=topical,
+        warnings=tuple(caveats(one + two, llr, size, shared if topical else None, known)),
+        lengths=lengths,
         calibration=known.calibration,
     )
+
+
+def collected(given: str | Sequence[str]) -> list[str]:
+    """One text or several as a list; together they must be long enough, each alone is then cut into passages."""
+    found = [given] if isinstance(given, str) else list(given)
+    if not found:
+        raise InputError("there is no text to compare")
+    return found
+
+
+def caveats(texts: Sequence[str], llr: float, size: float, shared: float | None, known: Background) -> list[str]:
+    """What a reader must know before trusting the ratio."""
+    from idiograph.corpus.language import identify
+
+    found = []
+    least, most = known.calibration.sizes
+    if size < least - 0.1:
+        found.append(f"the texts are shorter than any that the calibration saw ({10**size:.0f} words count)")
+    if size > most + 0.3:
+        found.append("the texts are longer than any that the calibration saw: the ratio is on the safe side")
+    seen = known.about.get("languages") or []
+    foreign = {lang for lang, sure in map(identify, texts) if sure > 0.9} - set(seen)
+    if seen and foreign:
+        found.append(f"the calibration is for {', '.join(seen)}, but there is text in {', '.join(sorted(foreign))}")
+    if shared is not None and llr > 0:
+        found.append(f"the texts share {shared:.0%} of their content words: topic alone could explain the resemblance")
+    if llr in (known.calibration.low, known.calibration.high):
+        found.append("the ratio is at the bound that the calibration pairs support; it may be stronger")
+    return found

@@ -7,7 +7,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from idiograph import __version__
-from idiograph.cli import answers, harvest, models, texts, training
+from idiograph.cli import answers, attribution, harvest, index, models, pan, study, texts, training, verification
 from idiograph.cli.shared import Preset, RecipeFile, settings
 from idiograph.errors import IdiographError
 from idiograph.recipe import to_toml
@@ -43,9 +43,15 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "topic": texts.topic,
     "train": training.train,
     "evaluate": models.evaluate,
-    "index": answers.index,
-    "attribute": answers.attribute,
-    "verify": answers.verify,
+    "compare": models.compare,
+    "pan": pan.pan,
+    "pan19": pan.pan19,
+    "study": study.study,
+    "index": index.index,
+    "search": index.search,
+    "attribute": attribution.attribute,
+    "calibrate": verification.calibrate,
+    "verify": verification.verify,
     "explain": answers.explain,
     "recipe": recipe,
 }

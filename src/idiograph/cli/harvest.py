@@ -5,7 +5,21 @@ from typing import Annotated, Any
 
 import typer
 
-from idiograph.cli.shared import AsJson, Out, Preset, RecipeFile, Runner, Shard, Workers, bar, out, say, settings, wrote
+from idiograph.cli.shared import (
+    Address,
+    AsJson,
+    Out,
+    Preset,
+    RecipeFile,
+    Runner,
+    Shard,
+    Workers,
+    bar,
+    out,
+    say,
+    settings,
+    wrote,
+)
 from idiograph.store import Manifest
 
 Several = list[str] | None
@@ -47,6 +61,9 @@ def download(
     licence: Licence = None,
     max_bytes: Annotated[int | None, typer.Option(help="Leave out larger files.", min=1)] = None,
     shard: Shard = "1/1",
+    runner: Runner = "inline",
+    workers: Annotated[int | None, typer.Option(help="Files at a time, over all sites.", min=1)] = None,
+    address: Address = None,
     contact: Contact = None,
     preset: Preset = "sound",
     recipe_file: RecipeFile = None,
@@ -55,7 +72,8 @@ def download(
     """Fetch the PDFs of records, one by one and politely; embargo and licence are respected."""
     from idiograph.corpus.download import download as download_
 
-    given = {"licence": licence, "max_bytes": max_bytes, "contact": contact}
+    given = {"licence": licence, "max_bytes": max_bytes, "contact": contact, "runner": runner}
+    given |= {"workers": workers, "address": address}
     chosen = settings(preset, recipe_file, {"download": given}).download
     with bar("downloading") as update:
         done = download_(records, out_folder, chosen, shard, update)
@@ -72,6 +90,7 @@ def extract(
     prune: Annotated[bool, typer.Option("--prune", help="Remove the results of PDFs that are gone.")] = False,
     shard: Shard = "1/1",
     runner: Runner = "processes",
+    address: Address = None,
     preset: Preset = "sound",
     recipe_file: RecipeFile = None,
     as_json: AsJson = False,
@@ -80,7 +99,7 @@ def extract(
     from idiograph.corpus.extract import extract as extract_
 
     given: dict[str, Any] = {"grobid": tuple(grobid) if grobid else None, "workers": workers, "timeout": timeout}
-    given |= {"retry": retry or None, "prune": prune or None, "runner": runner}
+    given |= {"retry": retry or None, "prune": prune or None, "runner": runner, "address": address}
     chosen = settings(preset, recipe_file, {"extract": given}).extract
     with bar("extracting") as update:
         done = extract_(pdfs, out_folder, chosen, shard, update)

@@ -1,7 +1,7 @@
-"""Commands about models: evaluate."""
+"""Commands about models: evaluate, compare."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,49 +11,144 @@ from rich.table import Table
 from idiograph.cli.shared import AsJson, Keep, Preset, RecipeFile, bar, out, say, settings
 from idiograph.errors import InputError
 
+Measure = Annotated[str, typer.Option(help="R@K, Hit@K, nDCG@K or RR.")]
+
 
 def evaluate(
-    rankers: Annotated[list[str], typer.Argument(help="Models, `default`, `bm25` or `delta`, and last the TRIPLETS.")],
+    rankers: Annotated[
+        list[str],
+        typer.Argument(
+            help="Models (MODEL@GRAIN, native:MODEL), `default`, bm25, delta, ngrams or function-words; last the TRIPLETS."
+        ),
+    ],
     patch: Annotated[list[str] | None, typer.Option(help="Read the models at this grain; may be repeated.")] = None,
     keep: Keep = None,
     split: Annotated[str | None, typer.Option(help="train, valid or test.")] = None,
+    config: Annotated[
+        list[str] | None, typer.Option(help="Only these, such as base-4; default: all there are.")
+    ] = None,
+    pool: Annotated[str | None, typer.Option(help="natural, equal (all cut to the smallest) or a number.")] = None,
     preset: Preset = "sound",
     recipe_file: RecipeFile = None,
     out_folder: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Also write report.json and report.md.")
+        Path | None, typer.Option("--out", "-o", help="Also write report.json, report.md and what `compare` reads.")
     ] = None,
+    trec: Annotated[bool, typer.Option("--trec", help="Write TREC runs and qrels there, too.")] = False,
+    beir: Annotated[bool, typer.Option("--beir", help="Write the benchmark there as BEIR, too.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Measure rankers by retrieval on held-out triplets: RANKER [RANKER …] TRIPLETS."""
-    from idiograph.evaluate.report import markdown
+    """Measure rankers by retrieval on held-out triplets or a BEIR folder: RANKER [RANKER …] TRIPLETS."""
+    from idiograph.evaluate.bench import open_benchmarks
     from idiograph.evaluate.run import evaluate as evaluate_
-    from idiograph.evaluate.run import open_benchmark
-    from idiograph.loading import load_ranker
 
     if len(rankers) < 2:
         raise InputError("name at least one ranker and the triplets: idiograph evaluate default bm25 data/base-4")
-    chosen = settings(preset, recipe_file, {"evaluate": {"split": split}, "style": {"keep": keep}})
-    benchmark = open_benchmark(Path(rankers[-1]), chosen.evaluate.split)
+    if (trec or beir) and not out_folder:
+        raise InputError("say with -o where the files should go")
+    size = int(pool) if pool and pool.isdigit() else pool
+    chosen = settings(preset, recipe_file, {"evaluate": {"split": split, "pool": size}, "style": {"keep": keep}})
+    found = open_benchmarks(Path(rankers[-1]), chosen.evaluate.split, config or ())
+    benchmarks = of_one_size(found, chosen.evaluate.pool, chosen.evaluate.seed)
     reports: list[Any] = []
-    with bar("evaluating", len(rankers) - 1) as update:
-        for number, name in enumerate(rankers[:-1]):
-            update(number, None, f"evaluating {name}")
-            ranker = load_ranker(name, keep=keep, score=chosen.style.score)
-            reports += measured(ranker, patch or [], lambda one: evaluate_(one, benchmark, chosen.evaluate))
-    found = [report.to_json() for report in reports]
+    with bar("evaluating") as update:
+        for ranker in opened(rankers[:-1], patch or [], {"keep": keep, "score": chosen.style.score}):
+            reports += [evaluate_(ranker, each, chosen.evaluate, update) for each in benchmarks]
     if out_folder:
-        out_folder.mkdir(parents=True, exist_ok=True)
-        (out_folder / "report.json").write_text(json.dumps(found, indent=1), encoding="utf-8")
-        (out_folder / "report.md").write_text(markdown(reports) + "\n", encoding="utf-8")
-    say(found, as_json, lambda: print_reports(reports))
+        write(reports, benchmarks, out_folder, chosen, trec=trec, beir=beir)
+    say([report.to_json() for report in reports], as_json, lambda: print_all(reports))
 
 
-def measured(ranker: Any, grains: list[str], measure: Callable[[Any], Any]) -> list[Any]:
-    """A model at each grain, its texts read once; a baseline as it is."""
-    if not hasattr(ranker, "at") or not grains:
-        return [measure(ranker)]
-    with ranker.encoder.remembering():
-        return [measure(ranker.at(grain)) for grain in grains]
+def of_one_size(benchmarks: Sequence[Any], pool: int | str, seed: int) -> list[Any]:
+    """Pools as they are, cut to the smallest, or to a number of passages."""
+    if pool == "natural":
+        return list(benchmarks)
+    size = min(len(each.pool) for each in benchmarks) if pool == "equal" else int(pool)
+    return [each.smaller(size, seed) for each in benchmarks]
+
+
+def write(
+    reports: Sequence[Any], benchmarks: Sequence[Any], folder: Path, chosen: Any, *, trec: bool, beir: bool
+) -> None:
+    from idiograph.evaluate.bench import write_beir
+    from idiograph.evaluate.compare import VALUES, write_values
+    from idiograph.evaluate.report import domains_markdown, markdown
+    from idiograph.evaluate.trec import write_qrels, write_run
+
+    folder.mkdir(parents=True, exist_ok=True)
+    found = [report.to_json() for report in reports]
+    (folder / "report.json").write_text(json.dumps(found, indent=1), encoding="utf-8")
+    pages = [f"## {each.name}\n\n{markdown(on(reports, each))}\n" for each in benchmarks]
+    pages += [f"### {r.ranker}, {r.benchmark}, by field\n\n{domains_markdown(r)}\n" for r in reports if r.domains]
+    (folder / "report.md").write_text("\n".join(pages), encoding="utf-8")
+    write_values(reports, folder / VALUES)
+    own = chosen.evaluate.own_document
+    for each in benchmarks:
+        place = each.name.replace("/", "-")
+        if trec:
+            write_qrels(each, folder / f"{place}.qrels", own)
+            for report in on(reports, each):
+                write_run(report, folder / f"{place}.{plain(report.ranker)}.run")
+        if beir:
+            write_beir(each, folder / f"beir-{place}", chosen.evaluate.split, own)
+
+
+def on(reports: Sequence[Any], benchmark: Any) -> list[Any]:
+    return [report for report in reports if report.benchmark == benchmark.name]
+
+
+def plain(ranker: str) -> str:
+    """A ranker's name as part of a file's."""
+    return "".join(c if c.isalnum() or c in "-._@" else "-" for c in ranker.replace(" ", ""))
+
+
+def compare(
+    reports: Annotated[list[Path], typer.Argument(help="Folders that `evaluate -o` wrote.")],
+    measure: Measure = "R@20",
+    as_json: AsJson = False,
+) -> None:
+    """Which ranker beats which? Paired differences over the same anchors, with intervals over author-sets."""
+    from idiograph.evaluate.compare import compare as compare_
+    from idiograph.evaluate.compare import read_values
+
+    found = compare_([values for folder in reports for values in read_values(folder)], measure)
+    say([each.to_json() for each in found], as_json, lambda: print_differences(found))
+
+
+def print_differences(found: Sequence[Any]) -> None:
+    for name in dict.fromkeys(each.benchmark for each in found):
+        table = Table(title=f"{name}, {found[0].measure}: first minus second")
+        for column in ("first", "second", "difference", "verdict"):
+            table.add_column(column)
+        for d in (each for each in found if each.benchmark == name):
+            gap = f"{d.value:+.3f} [dim]{d.low:+.3f} to {d.high:+.3f}[/dim]"
+            table.add_row(d.first, d.second, gap, d.verdict)
+        out.print(table)
+    pairs = len(found)
+    note = "95 % intervals" if pairs == 1 else f"Intervals are wide enough for all {pairs} comparisons together"
+    out.print(f"{note}: at most one chance in twenty that any verdict is wrong.", style="dim")
+
+
+def opened(names: Sequence[str], grains: Sequence[str], options: Mapping[str, Any]) -> Iterator[Any]:
+    """Each ranker that is named; a model at each grain. A model is opened once, and its texts are read once."""
+    from idiograph.loading import BASELINES, NATIVE, load_ranker, model_and_grain
+
+    wanted: dict[str, list[str | None]] = {}
+    for name in names:
+        plain = name in BASELINES or name.startswith(NATIVE)
+        model, grain = (name, None) if plain else model_and_grain(name)
+        wanted.setdefault(model, []).extend([grain] if grain or plain else list(grains) or [None])
+    for model, asked in wanted.items():
+        ranker: Any = load_ranker(model, **options)
+        if not hasattr(ranker, "at") or len(asked) == 1:
+            yield from (ranker.at(grain) if grain else ranker for grain in asked)
+            continue
+        with ranker.encoder.remembering():
+            yield from (ranker.at(grain) if grain else ranker for grain in asked)
+
+
+def print_all(reports: Sequence[Any]) -> None:
+    for name in dict.fromkeys(report.benchmark for report in reports):
+        print_reports([report for report in reports if report.benchmark == name])
 
 
 def print_reports(reports: Any) -> None:
@@ -73,7 +168,9 @@ def print_reports(reports: Any) -> None:
         table.add_row(report.ranker.replace(" @ ", "\n@ "), *cells, f"{100 * report.same_field:.0f} %")
     out.print(table)
     out.print(
-        "Below each value its 95 % interval; topic: how often the first hit is from the anchor's field.", style="dim"
+        f"Below each value its 95 % interval; topic: how often the first hit is from the anchor's field. "
+        f"Relevant: {first.relevance}.",
+        style="dim",
     )
 
 

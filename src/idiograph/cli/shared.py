@@ -26,6 +26,7 @@ Patch = Annotated[str | None, typer.Option(help="whole, word, ngram:N, auto or c
 Keep = Annotated[str | None, typer.Option(help="all tokens, or words without punctuation.")]
 Runner = Annotated[str, typer.Option(help="Where the work is done: inline, processes or ray.")]
 Workers = Annotated[int | None, typer.Option(help="Processes to use; default: all cores.", min=0)]
+Address = Annotated[str | None, typer.Option(help="A Ray cluster (host:port); without it, one is started here.")]
 Shard = Annotated[str, typer.Option(help="Do only part i/n, so that several machines can share the work.")]
 Lang = Annotated[str, typer.Option(help="The language that the texts must be in; `any` to let all pass.")]
 

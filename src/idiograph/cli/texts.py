@@ -8,6 +8,7 @@ import typer
 from rich.table import Table
 
 from idiograph.cli.shared import (
+    Address,
     AsJson,
     Out,
     Overwrite,
@@ -27,6 +28,10 @@ from idiograph.errors import InputError
 
 HELP = "Text folders, .jsonl(.zst), Parquet, TEI and JATS folders with their records, `anthology`, `synth:…`; or `stats CORPUS`."
 
+NEGATIVES = (
+    "domain (any of the field), lexical (the nearest in words), matched (as near as the positive), or any (of all)."
+)
+
 
 def corpus(
     sources: Annotated[list[str], typer.Argument(help=HELP)],
@@ -38,9 +43,11 @@ def corpus(
     keep_duplicates: Annotated[
         bool, typer.Option("--keep-duplicates", help="Do not collapse versions of one work.")
     ] = False,
+    signals: Annotated[bool, typer.Option("--signals", help="Write quality signals of every document, too.")] = False,
     shard: Shard = "1/1",
     runner: Runner = "inline",
     workers: Workers = None,
+    address: Address = None,
     preset: Preset = "sound",
     recipe_file: RecipeFile = None,
     overwrite: Overwrite = False,
@@ -54,10 +61,11 @@ def corpus(
         return stats(sources[1:], out_folder, as_json)
     if out_folder is None:
         raise InputError("say where the corpus goes: idiograph corpus TEXTS -o FOLDER")
-    given = {"citations": citations, "formulae": formulae, "duplicates": "keep" if keep_duplicates else None}
+    given = {"citations": citations, "formulae": formulae, "signals": signals or None}
+    given |= {"duplicates": "keep" if keep_duplicates else None}
     chosen = settings(preset, recipe_file, {"corpus": given}).corpus
     inputs = {f"source {at}": source for at, source in enumerate(sources)}
-    team = Team(runner, workers, None, shard)
+    team = Team(runner, workers, address, shard)
     with bar("reading") as update:
         built = build(
             read_sources(sources), out_folder, chosen, inputs=inputs, overwrite=overwrite, team=team, progress=update
@@ -66,7 +74,7 @@ def corpus(
         err.print(f"left out: {failure.where}: {failure.reason}", markup=False, highlight=False, soft_wrap=True)
     if len(built.failures) > 20:
         err.print(
-            f"left out: {len(built.failures) - 20} more; see {out_folder}/manifest.json",
+            f"left out: {len(built.failures) - 20} more; see {out_folder}/left_out.csv",
             highlight=False,
             soft_wrap=True,
         )
@@ -110,6 +118,8 @@ def print_stats(found: Any) -> None:
         out.print(table)
     sets = found.author_sets
     out.print(f"{sets.sets:,} author-sets, {sets.recurring:,} with several documents; mean size {sets.mean_size:.2f}")
+    lengths = ", ".join(f"{size}: {found.spans[size].mean:.0f}" for size in found.spans)
+    out.print(f"words and marks in a span, by its number of sentences: {lengths}", highlight=False)
 
 
 def mine(
@@ -119,33 +129,40 @@ def mine(
     sentences: Annotated[list[int] | None, typer.Option(help="Sentences in a span; may be repeated.")] = None,
     per_document: Annotated[int | None, typer.Option(help="Triplets with an anchor in one document.")] = None,
     label: Annotated[str | None, typer.Option(help="identified, set, first, last or single.")] = None,
-    negatives: Annotated[
-        str | None, typer.Option(help="domain (any of the field), or lexical (the nearest in words).")
-    ] = None,
+    negatives: Annotated[str | None, typer.Option(help=NEGATIVES)] = None,
     positives: Annotated[str | None, typer.Option(help="any, or far (the farthest in words).")] = None,
+    candidates: Annotated[
+        int | None, typer.Option(help="Of how many the nearest, matching or farthest is taken.")
+    ] = None,
+    containers: Annotated[
+        str | None, typer.Option(help="apart (a positive is from another book), or any (two chapters of one will do).")
+    ] = None,
     lang: Annotated[str | None, typer.Option(help="Language of the documents; `any` for all.")] = None,
     seed: Annotated[int | None, typer.Option(help="Another seed, another draw.")] = None,
     runner: Runner = "inline",
     workers: Workers = None,
+    address: Annotated[str | None, typer.Option(help="With `--runner ray`: the cluster, as HOST:PORT.")] = None,
     preset: Preset = "sound",
     recipe_file: RecipeFile = None,
     overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
     """Draw same-author, different-document triplets from a corpus, split by author."""
+    from idiograph.corpus.catalog import names_fields
     from idiograph.corpus.documents import Corpus
     from idiograph.corpus.mine import Team
     from idiograph.corpus.mine import mine as mine_
 
     given: dict[str, Any] = {"per_document": per_document, "label": label, "lang": lang, "seed": seed}
     given |= {"rule": rule or None, "sentences": sentences or None, "negatives": negatives, "positives": positives}
+    given |= {"candidates": candidates, "containers": containers}
     chosen = settings(preset, recipe_file, {"mine": given}).mine
     opened = Corpus(corpus_folder)
-    if negatives is None and chosen.negatives == "domain" and not opened.table["domains"].list.len().sum():
+    if negatives is None and chosen.negatives == "domain" and not names_fields(opened):
         err.print("no document names its field: negatives are drawn from all of them", style="dim")
         chosen = chosen.model_copy(update={"negatives": "any"})
     with bar("drawing", len(opened)) as update:
-        team = Team(runner=runner, workers=workers, progress=update)
+        team = Team(runner, workers, address, update)
         counts = mine_(opened, chosen, out_folder, overwrite=overwrite, team=team)
     say(counts, as_json, lambda: print_counts(out_folder, counts))
 

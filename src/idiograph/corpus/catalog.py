@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -108,14 +109,27 @@ def field_of(domain: str) -> str:
 
 def read_catalog(corpus: Corpus, recipe: MineRecipe) -> Catalog:
     """Everything but the texts, a shard at a time."""
-    try:
+    with _readable(corpus):
         reading = _Reading(recipe, any(_has_ids(path) for path in corpus.paths))
         for path in corpus.paths:
             reading.add(pq.ParquetFile(path).read(columns=COLUMNS).to_pylist())
+    return reading.result()
+
+
+def names_fields(corpus: Corpus) -> bool:
+    """Does any document say what field it is from?"""
+    with _readable(corpus):
+        read = (pq.ParquetFile(path).read(columns=["domains"]).column("domains") for path in corpus.paths)
+        return any(len(chunk.flatten()) for column in read for chunk in column.chunks)
+
+
+@contextmanager
+def _readable(corpus: Corpus) -> Iterator[None]:
+    try:
+        yield
     except (OSError, pa.ArrowException) as error:
         what = str(error).splitlines()[0]
         raise ArtifactError(f"corpus '{corpus.folder}' is damaged ({what}); make it again: {MAKE}") from error
-    return reading.result()
 
 
 def _has_ids(path: Path) -> bool:

@@ -1,22 +1,26 @@
 """A corpus on disk: Parquet shards by language that any Hugging Face tool reads, and random access to every text."""
 
+import csv
+import os
 import shutil
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from idiograph.corpus.assemble import Dropped, Paper, Raw, prepare_all, without_copies
+from idiograph.corpus.assemble import Dropped, Paper, Raw, prepare, without_copies
 from idiograph.corpus.card import write_card
 from idiograph.corpus.croissant import write_croissant
+from idiograph.corpus.quality import write_signals
 from idiograph.corpus.readers import Failure
 from idiograph.errors import ArtifactError, InputError
 from idiograph.recipe import CorpusRecipe
@@ -26,6 +30,8 @@ from idiograph.store import Manifest, draft, read_manifest, seal
 from idiograph.types import Author, Document
 
 ROW_GROUP, SHARD, BATCH = 256, 16_384, 64  # documents
+LEFT_OUT = "left_out.csv"  # not JSON: who reads the folder as texts would take its lines for documents
+COPY = "near-duplicate of another document"
 MAKE = "idiograph corpus TEXTS -o FOLDER"
 ABOUT = "Documents and their authors, one configuration a language. Each document keeps its own licence."
 
@@ -111,34 +117,58 @@ def build(
     progress: Callable[[int], None] | None = None,
 ) -> Built:
     """Write documents as a corpus. Items that cannot be used are counted by reason, and named in the result."""
-    recipe = recipe or CorpusRecipe()
-    notes = Notes(Counter(), [], progress)
-    with draft(out, overwrite) as folder:
-        languages = write(admitted(items, recipe, team or Team(), notes), folder / "all")
+    recipe, team = recipe or CorpusRecipe(), team or Team()
+    with draft(out, overwrite) as folder, complaining(out), listing(folder / LEFT_OUT) as file:
+        notes = Notes(csv.writer(file, lineterminator="\n"), Counter(), [], progress)
+        notes.ledger.writerow(["id", "reason", "detail"])
+        languages = write(admitted(items, recipe, team, notes), folder / "all")
         if not languages:
             raise InputError(nothing(notes.failures))
         copies = without_copies(stored(folder / "all")) if recipe.duplicates == "collapse" else {}
-        notes.dropped["near-duplicate of another document"] += len(copies)
+        for copy, kept in sorted(copies.items()):
+            notes.drop(copy, COPY, kept)
+        file.close()
         languages = settle(folder, copies, languages)
+        if recipe.signals:
+            write_signals(sorted(folder.glob("*/train-*.parquet")), team.runner, team.workers, team.address)
         write_card(folder, dict(languages))
         write_croissant(folder, {lang: {"train": n} for lang, n in sorted(languages.items())}, ABOUT, "corpus", SCHEMA)
         counts = {"documents": languages.total(), "languages": dict(sorted(languages.items()))}
-        dropped = {reason: count for reason, count in sorted(notes.dropped.items()) if count}
+        dropped = dict(sorted(notes.dropped.items()))
         seal(folder, Manifest("corpus", recipe.model_dump(), inputs or {}, counts, dropped))
     return Built(languages.total(), counts["languages"], dropped, tuple(notes.failures))
+
+
+def listing(path: Path) -> TextIO:
+    """A text file for whatever a source may call its documents."""
+    return path.open("w", newline="", encoding="utf-8", errors="backslashreplace")
+
+
+@contextmanager
+def complaining(out: Path) -> Iterator[None]:
+    """Say which folder could not be written; nothing of it is left."""
+    try:
+        yield
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise ArtifactError(f"cannot write '{out}': {reason}; mend that and run the same command again") from error
 
 
 def write(documents: Iterable[Document], folder: Path) -> Counter[str]:
     """Documents as shards by language; returns how many there are of each."""
     shards: dict[str, Shards] = {}
     languages: Counter[str] = Counter()
-    for document in documents:
-        if document.lang not in shards:
-            shards[document.lang] = Shards(folder / document.lang)
-        shards[document.lang].add(row(document))
-        languages[document.lang] += 1
-    for part in shards.values():
-        part.finish()
+    try:
+        for document in documents:
+            if document.lang not in shards:
+                shards[document.lang] = Shards(folder / document.lang)
+            shards[document.lang].add(row(document))
+            languages[document.lang] += 1
+        for part in shards.values():
+            part.finish()
+    finally:
+        for part in shards.values():
+            part.close()
     return languages
 
 
@@ -158,8 +188,8 @@ def admitted(items: Iterable[Raw], recipe: CorpusRecipe, team: Team, notes: "Not
     """The documents that can be used, each id once, in the order given."""
     seen: set[str] = set()
     work = ((batch, recipe) for batch in batches(shard(items, team.part, name_of), BATCH))
-    for results in run(prepare_all, work, team.runner, team.workers, team.address):
-        for result in [Failure("a batch", results.reason)] if isinstance(results, Lost) else results:
+    for results in run(prepare, work, team.runner, team.workers, team.address):
+        for result in one_by_one(results, team) if isinstance(results, Lost) else results:
             if isinstance(result, Document) and result.id not in seen:
                 seen.add(result.id)
                 yield result
@@ -168,6 +198,14 @@ def admitted(items: Iterable[Raw], recipe: CorpusRecipe, team: Team, notes: "Not
             notes.count += 1
         if notes.progress:
             notes.progress(notes.count)
+
+
+def one_by_one(lost: Lost, team: Team) -> Iterator[Document | Failure | Dropped]:
+    """The items of a batch that killed its worker, so that only the guilty one is lost."""
+    batch, recipe = lost.item
+    alone = run(prepare, (([item], recipe) for item in batch), team.runner, team.workers, team.address)
+    for item, results in zip(batch, alone, strict=True):
+        yield from [Failure(name_of(item), results.reason)] if isinstance(results, Lost) else results
 
 
 def name_of(item: Raw) -> str:
@@ -187,6 +225,7 @@ def batches(items: Iterable[Raw], size: int) -> Iterator[list[Raw]]:
 class Notes:
     """What is left out on the way, and why."""
 
+    ledger: Any
     dropped: Counter[str]
     failures: list[Failure]
     progress: Callable[[int], None] | None
@@ -195,8 +234,16 @@ class Notes:
     def add(self, result: Document | Failure | Dropped) -> None:
         if isinstance(result, Failure):
             self.failures.append(result)
-        reason = result.reason if isinstance(result, Dropped) else "id given twice"
-        self.dropped["unreadable" if isinstance(result, Failure) else reason] += 1
+            self.drop(Path(result.where).name, "unreadable", result.reason)  # whichever folder it lies in
+        elif isinstance(result, Dropped):
+            self.drop(result.where, result.reason)
+        else:
+            self.drop(result.id, "id given twice")
+
+    def drop(self, where: str, reason: str, detail: str = "") -> None:
+        """Count a document that is left out, and enter it in the list."""
+        self.dropped[reason] += 1
+        self.ledger.writerow([where, reason, detail])
 
 
 def stored(folder: Path) -> Iterator[Document]:

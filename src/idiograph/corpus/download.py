@@ -2,7 +2,8 @@
 
 A file is written under a hidden name and renamed when it is whole; then it is noted in a ledger with its checksum, or
 with the reason why there is none. A second call keeps what is there and tries again what failed for a passing reason.
-Shards (`part` i/n) may fill one folder from several machines; the one that comes last seals it.
+Shards (`part` i/n) may fill one folder from several machines, and together ask a site no more often than one would; the
+one that comes last seals it.
 """
 
 import fcntl
@@ -18,7 +19,8 @@ from pathlib import Path
 import httpx2
 
 from idiograph import runner
-from idiograph.corpus.fetch import LEDGER, PASSING, Entry, Fetcher, Progress, Wanted, file_name
+from idiograph.corpus.courier import SITES, Courier
+from idiograph.corpus.fetch import LEDGER, PASSING, Entry, Progress, Wanted, file_name
 from idiograph.corpus.licence import permits
 from idiograph.corpus.records import KIND as RECORDS
 from idiograph.corpus.records import MAKE as HARVEST
@@ -45,7 +47,7 @@ def download(
         todo = open_items(out, mine, recipe)
         if todo:
             (out / MANIFEST).unlink(missing_ok=True)
-            Fetcher(out, work, recipe).run(todo, len(mine), progress)
+            Courier(out, work, recipe, len(mine), progress).run(todo, alone=part == "1/1")
         return conclude(out, wanted, recipe, source)
 
 
@@ -133,6 +135,7 @@ def finish(out: Path, manifest: Manifest) -> Manifest:
     """Seal with the ledger's digest, which covers every file's: a terabyte of PDFs is not read again for it."""
     done = replace(manifest, fingerprint=digest(out / LEDGER)[:16], created=now())
     write_json(out / MANIFEST, asdict(done))
+    shutil.rmtree(out / WORK / SITES, ignore_errors=True)
     return done
 
 

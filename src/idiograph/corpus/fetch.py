@@ -4,10 +4,9 @@ import hashlib
 import os
 import re
 import threading
-from collections import Counter, defaultdict, deque
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from time import monotonic
 from typing import BinaryIO
@@ -16,15 +15,14 @@ import httpx2
 import stamina
 
 from idiograph.corpus.harvest import Again, worth_another
-from idiograph.corpus.pace import Pace, agent, retry_after, site
-from idiograph.errors import ServiceError
+from idiograph.corpus.pace import CommonPace, Pace, agent, retry_after, site
 from idiograph.recipe import DownloadRecipe
-from idiograph.store import Ledger
+from idiograph.runner import DIED
 
 LEDGER = "ledger.jsonl"
 HOPS = 10
 HEAD, TAIL = 1024, 4096  # where readers look for %PDF- and %%EOF
-PASSING = frozenset({"server error", "too many requests", "no answer", "cut off"})  # the server may do better later
+PASSING = frozenset({"server error", "too many requests", "no answer", "cut off", DIED})  # may go better later
 
 Progress = Callable[[int, int | None, str], None]
 
@@ -79,77 +77,18 @@ def file_name(halid: str) -> str:
 
 
 class Fetcher:
-    """Fetches the files of one shard, some sites at a time and each of them gently."""
+    """Fetches one file at a time for each thread that asks, gently."""
 
-    def __init__(self, out: Path, work: Path, recipe: DownloadRecipe) -> None:
-        self.out, self.work, self.recipe = out, work, recipe
-        self.ledger, self.lock, self.stop = Ledger(work / LEDGER), threading.Lock(), threading.Event()
-        self.pace = Pace(recipe.interval, self.stop.wait)
-        self.slots: dict[str, threading.Semaphore] = {}
-        self.failures: Counter[str] = Counter()  # in a row, by site
-        self.given_up: list[str] = []
-        self.done = 0
+    def __init__(self, out: Path, work: Path, recipe: DownloadRecipe, pace: Pace, stop: threading.Event) -> None:
+        self.out, self.work, self.recipe, self.pace, self.stop = out, work, recipe, pace, stop
+        self.client = connect(recipe)
 
-    def run(self, todo: list[Wanted], total: int, progress: Progress | None) -> None:
-        """Fetch them all; the first error that is neither a file's own nor a site's stops every thread."""
-        for leftover in self.work.glob("*.partial"):
-            leftover.unlink()
-        self.done = total - len(todo)
-        queues: defaultdict[str, deque[Wanted]] = defaultdict(deque)
-        for wanted in todo:
-            queues[site(wanted.url)].append(wanted)
-        lanes = [queue for queue in queues.values() for _ in range(min(self.recipe.per_host, len(queue)))]
-        with connect(self.recipe) as client, ThreadPoolExecutor(self.recipe.workers) as pool:
-            jobs = [pool.submit(self.drain, client, lane, total, progress) for lane in lanes]
-            try:
-                for job in as_completed(jobs):
-                    job.result()
-            except BaseException:
-                self.stop.set()
-                raise
-        if self.given_up:
-            hint = "run the same command again later: it goes on where it stopped"
-            raise ServiceError(f"{'; '.join(self.given_up)}; {hint}")
-
-    def drain(self, client: httpx2.Client, queue: deque[Wanted], total: int, progress: Progress | None) -> None:
-        """One lane: fetch what is queued for a site, until nothing is left or the run stops."""
-        while queue and not self.stop.is_set():
-            try:
-                wanted = queue.popleft()
-            except IndexError:  # another lane of this site took the last one
-                return
-            try:
-                entry = self.fetch(client, wanted)
-            except Stopped:
-                return
-            with self.lock:
-                self.note(entry)
-                if self.failures[site(entry.url)] == self.recipe.give_up:
-                    self.give_up(entry)
-                    queue.clear()
-                if progress:
-                    progress(self.done, total, "files")
-
-    def note(self, entry: Entry) -> None:
-        """Enter an outcome."""
-        if entry.reason:
-            (self.out / file_name(entry.halid)).unlink(missing_ok=True)
-        self.ledger.add(asdict(entry))
-        self.done += 1
-        where = site(entry.url)
-        self.failures[where] = self.failures[where] + 1 if entry.reason in PASSING else 0
-
-    def give_up(self, entry: Entry) -> None:
-        """Leave a site alone that fails again and again; the others go on."""
-        where, why = site(entry.url), entry.detail or entry.reason
-        self.given_up.append(f"{where} failed for {self.failures[where]} files in a row, at last with: {why}")
-
-    def fetch(self, client: httpx2.Client, wanted: Wanted) -> Entry:
+    def fetch(self, wanted: Wanted) -> Entry:
         """A file, or the reason why there is none."""
         wait, plain = self.recipe.backoff, Entry(wanted.halid, wanted.version, wanted.url)
         caller = stamina.RetryingCaller(self.recipe.attempts, None, wait, 30 * wait, wait)
         try:
-            size, checksum = caller(worth_another, self.attempt, client, wanted)
+            size, checksum = caller(worth_another, self.attempt, wanted)
         except Failed as error:
             return replace(plain, reason=error.reason, detail=error.detail)
         except Again as error:
@@ -162,25 +101,21 @@ class Fetcher:
             return replace(plain, reason="no answer", detail=str(error) or type(error).__name__)
         return replace(plain, file=file_name(wanted.halid), bytes=size, sha256=checksum)
 
-    def attempt(self, client: httpx2.Client, wanted: Wanted) -> tuple[int, str]:
+    def attempt(self, wanted: Wanted) -> tuple[int, str]:
         """Follow the redirects, each at its own site's pace, and save what is at their end."""
         url = wanted.url
         for _ in range(HOPS):
             where = site(url)
-            with self.slot(where):
+            with self.pace.connection(where, self.recipe.per_host):
                 self.pace.wait(where)
                 if self.stop.is_set():
                     raise Stopped
-                with client.stream("GET", url) as response:
+                with self.client.stream("GET", url) as response:
                     if response.next_request is None:
                         self.check(response, where)
                         return self.save(response, file_name(wanted.halid))
                     url = str(response.next_request.url)
         raise Failed("too many redirects", url)
-
-    def slot(self, where: str) -> threading.Semaphore:
-        with self.lock:
-            return self.slots.setdefault(where, threading.Semaphore(self.recipe.per_host))
 
     def check(self, response: httpx2.Response, where: str) -> None:
         """Whether the status and the length promise a file that we want."""
@@ -247,3 +182,15 @@ def connect(recipe: DownloadRecipe) -> httpx2.Client:
         proxy=recipe.proxy or None,
         trust_env=False,
     )
+
+
+@cache
+def resident(out: Path, work: Path, sites: Path, settings: str) -> Fetcher:
+    """The fetcher of this process, for a runner that brings processes of its own; it keeps its connections."""
+    recipe, stop = DownloadRecipe.model_validate_json(settings), threading.Event()
+    return Fetcher(out, work, recipe, CommonPace(recipe.interval, sites, stop), stop)
+
+
+def fetch_one(wanted: Wanted, out: Path, work: Path, sites: Path, settings: str) -> Entry:
+    """What a runner calls; `settings` is a recipe as JSON."""
+    return resident(out, work, sites, settings).fetch(wanted)

@@ -40,7 +40,9 @@ _SPACES = re.compile(r"\s+")
 
 def parse(data: bytes) -> Element:
     """The root element of an XML file."""
-    _check_size(data)
+    if not data.strip():
+        raise InputError("the XML file is empty")
+    check_size(len(data))
     _check_encoding(data)
     if b"<!ENTITY" in data:
         raise InputError(
@@ -60,11 +62,10 @@ def parse(data: bytes) -> Element:
         raise InputError(f"not well-formed XML: {error.msg}") from error
 
 
-def _check_size(data: bytes) -> None:
-    if not data.strip():
-        raise InputError("the XML file is empty")
-    if len(data) > MAX_BYTES:
-        raise InputError(f"the XML file has {len(data):,} bytes; at most {MAX_BYTES:,} are read")
+def check_size(size: int) -> None:
+    """Refuse a giant, best before it is read."""
+    if size > MAX_BYTES:
+        raise InputError(f"the XML file has {size:,} bytes; at most {MAX_BYTES:,} are read")
 
 
 def _check_encoding(data: bytes) -> None:

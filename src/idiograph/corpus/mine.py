@@ -76,9 +76,15 @@ def workshop(out: Path, corpus: Corpus, recipe: MineRecipe) -> Iterator[Path]:
         try:
             yield folder
         except InputError:
-            shutil.rmtree(folder)
+            discard(folder)
             raise
-        shutil.rmtree(folder)
+        discard(folder)
+
+
+def discard(folder: Path) -> None:
+    """Remove a work folder, its plan first: what a kill leaves of the rest is then nobody's, and not taken up again."""
+    (folder / "plan.json").unlink()
+    shutil.rmtree(folder)
 
 
 def fresh(work: Path) -> Path:
@@ -204,15 +210,16 @@ def no_triplets(dropped: Mapping[str, int], recipe: MineRecipe) -> str:
     )
     common = (whole or Counter(dropped)).most_common(3)
     reasons = ", ".join(f"{reason} ({count})" for reason, count in common)
-    hints = [hint for reason, _ in common for part, hint in ADVICE.items() if part in reason]
-    advice = hints[0].format(min(recipe.sentences)) if hints else ""
+    parts = (max((part for part in ADVICE if part in reason), key=len, default="") for reason, _ in common)
+    hints = [ADVICE[part] for part in dict.fromkeys(parts) if part]
+    advice = "".join(hints[:2]).format(min(recipe.sentences))
     return f"no triplet can be drawn from this corpus: {reasons or 'it is empty'}{advice}"
 
 
 ADVICE = {
     NO_DOMAIN: "; to draw negatives from all documents: --negatives any",
     NO_LABEL: "; to pass over such authors: --label set",
-    NO_BOOK: '; to allow two chapters of one book: containers = "any" under [mine] in a recipe',
+    NO_BOOK: "; to allow two chapters of one book: --containers any",
     NO_MATE: "; to go by one author of each: --label first or last; to allow a second span: --rule unrestricted",
     NO_OTHER: "; add texts by others in the same field, or draw from all fields: --negatives any",
     SEVERAL: "; to go by one author of each: --label first or last",

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -63,7 +63,7 @@ def to_line(record: Record) -> str:
     return json.dumps(asdict(record), ensure_ascii=False) + "\n"
 
 
-def from_line(line: str) -> Record:
+def from_line(line: str | bytes) -> Record:
     """The record of a line that `to_line` wrote; a ValueError says what is wrong with another."""
     try:
         raw: dict[str, Any] = json.loads(line)
@@ -87,16 +87,37 @@ def ids(folder: Path) -> Iterator[str]:
 def every(folder: Path) -> Iterator[Record]:
     """All records of all shards in the order of their harvest, replaced ones among them."""
     for path in sorted(folder.glob(SHARDS)):
-        with path.open(encoding="utf-8") as file:
-            yield from parsed(path, file)
+        yield from (record for _, record in located(path))
 
 
-def parsed(path: Path, lines: Iterable[str]) -> Iterator[Record]:
-    for number, line in enumerate(lines, 1):
-        try:
-            yield from_line(line)
-        except ValueError as error:
-            raise InputError(f"{path}:{number}: {error}; harvest again: {MAKE}") from error
+def located(path: Path) -> Iterator[tuple[int, Record]]:
+    """The records of one shard, each with the byte at which its line begins."""
+    place = 0
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                yield place, from_line(line)
+            except ValueError as error:
+                raise InputError(f"{path}:{number}: {error}; harvest again: {MAKE}") from error
+            place += len(line)
+
+
+class Drawer:
+    """The records of a finished harvest by a key of their ids. They stay on disk: in memory are the keys alone."""
+
+    def __init__(self, folder: Path, key: Callable[[str], str]) -> None:
+        read_manifest(folder, KIND, MAKE)
+        self.paths = sorted(folder.glob(SHARDS))
+        shards = ((number, *found) for number, path in enumerate(self.paths) for found in located(path))
+        self.places = {key(record.halid): (number, place) for number, place, record in shards}  # the last one stands
+
+    def get(self, key: str) -> Record | None:
+        if key not in self.places:
+            return None
+        number, place = self.places[key]
+        with self.paths[number].open("rb") as file:
+            file.seek(place)
+            return from_line(file.readline())
 
 
 def write_whole(path: Path, data: bytes) -> None:

@@ -12,10 +12,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from idiograph.corpus.reading import Reading
+from idiograph.corpus.sentences import sentences
 from idiograph.types import AuthorSet, Document, Span
 
 NONE = "none"  # the domain of a document without one, and the language of one without
 ENTROPY_CHARACTERS = 5_000_000  # of a domain that are looked at; more changes the third digit at most
+SPAN_DOCUMENTS = 1000  # of a language that are split into spans
+SPAN_SIZES = (2, 4, 6, 8, 10)  # sentences
 
 Count = Callable[[str], int]
 
@@ -75,6 +78,7 @@ class Statistics:
     author_sets: AuthorSets
     characters: Lengths
     words: Lengths
+    spans: dict[int, Lengths]  # in tokens, by number of sentences
 
 
 @dataclass(slots=True)
@@ -125,6 +129,8 @@ class _Census:
     author_sets: Counter[AuthorSet] = field(default_factory=Counter)
     characters: list[int] = field(default_factory=list)
     words: list[int] = field(default_factory=list)
+    split: Counter[str] = field(default_factory=Counter)
+    spans: dict[int, list[int]] = field(default_factory=lambda: {size: [] for size in SPAN_SIZES})
 
     def add(self, document: Document, reading: Reading, tokens: int) -> None:
         named = list(dict.fromkeys(map(top_level, document.domains))) or [NONE]
@@ -139,6 +145,16 @@ class _Census:
             self.sampled[named[0]] += len(document.text)
             self.trigrams.setdefault(named[0], Counter()).update(_trigrams(document.text))
             self.vocabulary.setdefault(named[0], Counter()).update(reading.frequencies)
+        if self.split[lang] < SPAN_DOCUMENTS:
+            self.split[lang] += 1
+            self.measure(document)
+
+    def measure(self, document: Document) -> None:
+        """How long spans of this document are."""
+        text = document.text
+        tokens = [len(Reading(text[start:end]).tokens) for start, end in sentences(text, document.lang or "en")]
+        for size, lengths in self.spans.items():
+            lengths += [sum(tokens[at : at + size]) for at in range(0, len(tokens) - size + 1, size)]
 
     def result(self) -> Statistics:
         return Statistics(
@@ -152,6 +168,7 @@ class _Census:
             author_sets=author_set_sizes(self.author_sets),
             characters=summary(self.characters),
             words=summary(self.words),
+            spans={size: summary(lengths) for size, lengths in self.spans.items()},
         )
 
 

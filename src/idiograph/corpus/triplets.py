@@ -34,8 +34,10 @@ REPEATING: Any = [  # columns whose values come again and again; texts hardly do
 
 
 def configurations(folder: Path) -> list[str]:
-    """The `base-4`, `unrestricted-2`, … that a folder holds."""
-    found = sorted(path.name for path in folder.iterdir() if path.is_dir() and any(path.glob("*.parquet")))
+    """The `base-4`, `base-10`, `unrestricted-2`, … that a folder holds, by rule and number of sentences."""
+    folders = folder.iterdir() if folder.is_dir() else ()
+    names = (path.name for path in folders if path.is_dir() and any(path.glob("*.parquet")))
+    found = sorted(names, key=lambda name: (name.rstrip("0123456789"), len(name), name))
     if not found:
         raise ArtifactError(f"there are no triplets in '{folder}'; make them: idiograph mine CORPUS -o {folder}")
     return found

@@ -5,8 +5,10 @@ scores for every triplet. Sparse matrices, no loop over pairs.
 """
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import bm25s
@@ -26,6 +28,25 @@ TOKEN = re.compile(r"\w+(?:['’]\w+)?|[^\w\s]")
 
 
 @dataclass(frozen=True)
+class Words:
+    """The lower-cased pieces between white space of some texts, as numbers."""
+
+    rows: tuple[list[int], ...]
+    vocabulary: dict[str, int]
+
+    @classmethod
+    def of(cls, texts: Sequence[str]) -> "Words":
+        vocabulary: defaultdict[str, int] = defaultdict()
+        vocabulary.default_factory = vocabulary.__len__
+        rows = tuple([vocabulary[word] for word in text.lower().split()] for text in texts)
+        return cls(rows, dict(vocabulary))
+
+    def counts(self) -> csr_array:
+        """How often each word occurs: (texts, words)."""
+        return counted(self.rows, len(self.vocabulary))
+
+
+@dataclass(frozen=True)
 class Texts:
     """Distinct texts, and the triplets that they make: (T,) places of anchors, positives and negatives."""
 
@@ -34,17 +55,14 @@ class Texts:
     positive: Longs
     negative: Longs
 
+    @cached_property
+    def words(self) -> "Words":
+        return Words.of(self.texts)
+
     @property
     def candidates(self) -> Longs:
         """Every positive and negative once: the collection that a search would go through."""
         return np.unique(np.concatenate([self.positive, self.negative]))
-
-
-def word_counts(texts: Sequence[str]) -> tuple[csr_array, dict[str, int]]:
-    """How often each lower-cased piece between white space occurs: (texts, words)."""
-    vocabulary: dict[str, int] = {}
-    rows = [[vocabulary.setdefault(word, len(vocabulary)) for word in text.lower().split()] for text in texts]
-    return counted(rows, len(vocabulary)), vocabulary
 
 
 def counted(rows: Sequence[Sequence[int] | Longs], width: int) -> csr_array:
@@ -72,9 +90,9 @@ def okapi(found: Texts) -> Scores:
 
     IDF and mean length are those of the candidates; words are what stands between spaces, lower-cased.
     """
-    counts, words = word_counts(found.texts)
+    counts = found.words.counts()
     pool: Any = counts[found.candidates]
-    df = np.bincount(pool.indices, minlength=len(words))
+    df = np.bincount(pool.indices, minlength=len(found.words.vocabulary))
     size = len(found.candidates)
     idf = np.log((size - df + 0.5) / (df + 0.5))
     idf = np.where(idf < 0, FLOOR * idf[df > 0].mean(), idf) * (df > 0)
@@ -88,11 +106,10 @@ def okapi(found: Texts) -> Scores:
 
 def bm25(found: Texts) -> Scores:
     """BM25 as bm25s scores it (Lucene's form), read off its index."""
-    counts, vocabulary = word_counts(found.texts)
-    pool = found.candidates
-    tokens = [[vocabulary[word] for word in found.texts[at].lower().split()] for at in pool.tolist()]
+    counts, pool = found.words.counts(), found.candidates
+    tokens = [found.words.rows[at] for at in pool.tolist()]
     index = bm25s.BM25(k1=K1, b=B, method="lucene")
-    index.index((tokens, vocabulary), show_progress=False)
+    index.index((tokens, found.words.vocabulary), show_progress=False)
     stored = index.scores
     shape = (len(pool), len(stored["indptr"]) - 1)
     weights = csc_array((stored["data"], stored["indices"], stored["indptr"]), shape=shape).tocsr()
@@ -148,7 +165,7 @@ SCORERS: dict[str, Callable[[Texts], Scores]] = {
 
 def jaccard(found: Texts) -> tuple[Floats, Floats, Floats]:
     """Share of words in common, of those of either: anchor and positive, anchor and negative, positive and negative."""
-    sets, _ = word_counts(found.texts)
+    sets = found.words.counts()
     sets.data[:] = 1
     sizes = np.diff(sets.indptr)
 

@@ -1,113 +1,98 @@
 """Put a ranker to a benchmark: every anchor against a pool of spans, by its own or somebody else's hand."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from idiograph.corpus.triplets import configurations, read_triplets
 from idiograph.errors import InputError
+from idiograph.evaluate.bench import Benchmark, Bools, open_benchmark, open_benchmarks
 from idiograph.evaluate.measures import measure, triplet_accuracy
 from idiograph.evaluate.report import Report, Row, interval
 from idiograph.recipe import EvaluateRecipe
-from idiograph.store import read_manifest
-from idiograph.style.model import Ranker
-from idiograph.types import Span
+from idiograph.style.model import Ranker, Style
+from idiograph.style.stream import rows as streamed
 
-Bools = NDArray[np.bool_]
+__all__ = ["Benchmark", "evaluate", "open_benchmark", "open_benchmarks"]
 
-
-@dataclass(frozen=True)
-class Benchmark:
-    """Anchors, a pool, and for each triplet where its positive and negative are in the pool."""
-
-    name: str
-    anchors: tuple[Span, ...]
-    pool: tuple[Span, ...]
-    triplets: NDArray[np.int64]  # (T, 3): anchor, positive, negative
-    source: str = ""  # fingerprint of the triplets
-
-    def relevant(self) -> Bools:
-        """(anchors, pool): which span of the pool is by the anchor's author-set?"""
-        labels = {authors: at for at, authors in enumerate({s.authors for s in (*self.anchors, *self.pool)})}
-        mine = np.array([labels[s.authors] for s in self.anchors])
-        theirs = np.array([labels[s.authors] for s in self.pool])
-        return mine[:, None] == theirs[None]
-
-    def own_document(self) -> Bools:
-        """(anchors, pool): which span of the pool is from the anchor's own document?"""
-        docs = {doc: at for at, doc in enumerate({s.doc_id for s in (*self.anchors, *self.pool)})}
-        mine = np.array([docs[s.doc_id] for s in self.anchors])
-        theirs = np.array([docs[s.doc_id] for s in self.pool])
-        return mine[:, None] == theirs[None]
+Scores = NDArray[np.float32]
+Doubles = NDArray[np.float64]
+Progress = Callable[[int, int | None, str], None]
 
 
-def open_benchmark(folder: Path, split: str = "test", name: str | None = None) -> Benchmark:
-    """The benchmark that a triplet folder holds: its pool is every positive and negative of the split, once each."""
-    manifest = read_manifest(folder, "triplets", "idiograph mine CORPUS -o FOLDER")
-    name = name or configurations(folder)[0]
-    anchors: dict[tuple[str, str], int] = {}
-    pool: dict[tuple[str, str], int] = {}
-    spans: dict[tuple[str, str], Span] = {}
-    numbers = []
-    for triplet in read_triplets(folder, name, split):
-        keys = [(s.doc_id, s.text) for s in (triplet.anchor, triplet.positive, triplet.negative)]
-        spans.update(zip(keys, (triplet.anchor, triplet.positive, triplet.negative), strict=True))
-        at = anchors.setdefault(keys[0], len(anchors))
-        numbers.append((at, *(pool.setdefault(key, len(pool)) for key in keys[1:])))
-    return Benchmark(
-        f"{folder.name}/{name}/{split}",
-        tuple(spans[key] for key in anchors),
-        tuple(spans[key] for key in pool),
-        np.array(numbers, dtype=np.int64),
-        manifest.fingerprint,
-    )
+@dataclass
+class Tally:
+    """What is kept of the scores while they pass by: nothing that grows with the number of pairs."""
+
+    values: dict[str, list[Doubles]]
+    answered: list[Bools] = field(default_factory=list)
+    same_field: list[Bools] = field(default_factory=list)
+    won: list[Doubles] = field(default_factory=list)
+    triplets: list[NDArray[np.int64]] = field(default_factory=list)  # anchors, in the order of `won`
+    top: list[NDArray[np.int64]] = field(default_factory=list)
+    top_scores: list[Scores] = field(default_factory=list)
 
 
-def evaluate(ranker: Ranker, benchmark: Benchmark, recipe: EvaluateRecipe | None = None) -> Report:
+def evaluate(
+    ranker: Ranker, benchmark: Benchmark, recipe: EvaluateRecipe | None = None, progress: Progress | None = None
+) -> Report:
     """Rank the pool for every anchor and measure; intervals come from resampling author-sets, not spans."""
     recipe = recipe or EvaluateRecipe()
-    scores = ranker.compare([s.text for s in benchmark.anchors], [s.text for s in benchmark.pool])
-    accuracy = triplets_of(scores, benchmark)
-    relevant = benchmark.relevant()
+    tally = Tally({name: [] for name in recipe.measures})
+    for block, scores in blocks(ranker, benchmark):
+        count(tally, block, scores, benchmark, recipe)
+        if progress:
+            progress(block.stop, len(benchmark.anchors), f"ranking with {ranker.name}")
+    return summary(ranker.name, tally, benchmark, recipe)
+
+
+def blocks(ranker: Ranker, benchmark: Benchmark) -> Iterator[tuple[slice, Scores]]:
+    """Anchors with their scores against the whole pool. A style's scores come block by block; others' all at once."""
+    anchors, pool = [s.text for s in benchmark.anchors], [s.text for s in benchmark.pool]
+    if isinstance(ranker, Style) and ranker.score in ("maxsim", "meansim"):
+        yield from streamed(ranker.encode(anchors), ranker.encode(pool), mean=ranker.score == "meansim")
+    else:
+        yield slice(0, len(anchors)), ranker.compare(anchors, pool)
+
+
+def count(tally: Tally, block: slice, scores: Scores, benchmark: Benchmark, recipe: EvaluateRecipe) -> None:
+    """Measure a block of anchors."""
+    won, anchors = triplets_of(scores, benchmark, block)
+    relevant = benchmark.relevant(block)
     if recipe.own_document == "exclude":
-        own = benchmark.own_document()
+        own = benchmark.own_document(block)
         scores, relevant = np.where(own, -np.inf, scores), relevant & ~own
-    values, field = measured(scores, relevant, recipe.measures), same_field(scores, benchmark)
-    clusters = [s.authors for s in benchmark.anchors]
-    answered: Bools = np.asarray(relevant.any(axis=1))
-    if not answered.any():
-        raise InputError(f"no anchor of '{benchmark.name}' has a text by the same author-set in the pool")
-    rows = [row(name, found[answered], pick(clusters, answered), recipe) for name, found in values.items()]
-    by_triplet = [clusters[at] for at in benchmark.triplets[:, 0]]
-    rows.append(row("triplet accuracy", accuracy, by_triplet, recipe))
-    per_anchor = {name: found[answered] for name, found in values.items()}
-    sizes = (int(answered.sum()), len(benchmark.pool))
-    return Report(ranker.name, benchmark.name, tuple(rows), *sizes, field, per_anchor)
+    order = np.argsort(
+        -scores, axis=1, kind="stable"
+    )  # ties go by the place in the pool, which knows nothing of authors
+    for name, found in measured(order, relevant, recipe.measures).items():
+        tally.values[name].append(found)
+    tally.answered.append(np.asarray(relevant.any(axis=1)))
+    tally.same_field.append(shared_field(order[:, 0], block, benchmark))
+    tally.won.append(won)
+    tally.triplets.append(anchors)
+    top = order[:, : recipe.depth]
+    tally.top.append(top)
+    tally.top_scores.append(np.take_along_axis(scores, top, axis=1))
 
 
-def same_field(scores: NDArray[np.float32], benchmark: Benchmark) -> float:
-    """How often the first hit shares a field with the anchor: a ranker that follows the topic gives itself away."""
-    first = scores.argmax(axis=1)
-    return float(
-        np.mean([bool(a.domains & benchmark.pool[at].domains) for a, at in zip(benchmark.anchors, first, strict=True)])
-    )
-
-
-def pick(clusters: Sequence[frozenset[str]], which: Bools) -> list[frozenset[str]]:
-    return [c for c, wanted in zip(clusters, which, strict=True) if wanted]
-
-
-def triplets_of(scores: NDArray[np.float32], benchmark: Benchmark) -> NDArray[np.float64]:
+def triplets_of(scores: Scores, benchmark: Benchmark, block: slice) -> tuple[Doubles, NDArray[np.int64]]:
+    """Of the triplets whose anchors are in the block: who won, and whose they are."""
     anchor, positive, negative = benchmark.triplets.T
-    return triplet_accuracy(scores[anchor, positive], scores[anchor, negative])
+    here = (anchor >= block.start) & (anchor < block.stop)
+    at = anchor[here] - block.start
+    return triplet_accuracy(scores[at, positive[here]], scores[at, negative[here]]), anchor[here]
 
 
-def measured(scores: NDArray[np.float32], relevant: Bools, names: Sequence[str]) -> dict[str, NDArray[np.float64]]:
-    """Each measure for each anchor; ties are broken by the position in the pool, which knows nothing of authors."""
-    order = np.argsort(-scores, axis=1, kind="stable")
+def shared_field(first: NDArray[np.int64], block: slice, benchmark: Benchmark) -> Bools:
+    """Does the first hit share a field with the anchor? A ranker that follows the topic gives itself away."""
+    anchors = benchmark.anchors[block]
+    return np.array([bool(a.domains & benchmark.pool[at].domains) for a, at in zip(anchors, first, strict=True)], bool)
+
+
+def measured(order: NDArray[np.int64], relevant: Bools, names: Sequence[str]) -> dict[str, Doubles]:
+    """Each measure for each anchor; not a number where nothing is relevant."""
     ranked = np.take_along_axis(relevant, order, axis=1)
     totals = relevant.sum(axis=1)
     functions = {name: measure(name) for name in names}
@@ -117,6 +102,47 @@ def measured(scores: NDArray[np.float32], relevant: Bools, names: Sequence[str])
     }
 
 
-def row(name: str, values: NDArray[np.float64], clusters: Sequence[frozenset[str]], recipe: EvaluateRecipe) -> Row:
+def summary(name: str, tally: Tally, benchmark: Benchmark, recipe: EvaluateRecipe) -> Report:
+    answered = np.concatenate(tally.answered)
+    if not answered.any():
+        raise InputError(f"no anchor of '{benchmark.name}' has a text by the same author-set in the pool")
+    clusters = [named(s.authors, s.doc_id) for s in benchmark.anchors]
+    mine = tuple(c for c, wanted in zip(clusters, answered, strict=True) if wanted)
+    values = {measure: np.concatenate(found)[answered] for measure, found in tally.values.items()}
+    rows = [row(measure, found, mine, recipe) for measure, found in values.items()]
+    won = np.concatenate(tally.won)
+    if len(won):
+        by_triplet = [clusters[at] for at in np.concatenate(tally.triplets)]
+        rows.append(row("triplet accuracy", won, by_triplet, recipe))
+    return Report(
+        name,
+        benchmark.name,
+        tuple(rows),
+        int(answered.sum()),
+        len(benchmark.pool),
+        float(np.concatenate(tally.same_field).mean()),
+        values,
+        source=benchmark.source,
+        clusters=mine,
+        domains=tuple(s.domains for s, wanted in zip(benchmark.anchors, answered, strict=True) if wanted),
+        relevance=stated(benchmark, recipe),
+        top=np.concatenate(tally.top),
+        top_scores=np.concatenate(tally.top_scores),
+    )
+
+
+def named(authors: frozenset[str], doc_id: str) -> str:
+    """An author-set as text; a text of unknown authors stands for itself."""
+    return " & ".join(sorted(authors)) or doc_id
+
+
+def stated(benchmark: Benchmark, recipe: EvaluateRecipe) -> str:
+    """What counts as relevant, in words."""
+    what = "what the qrels name" if benchmark.qrels is not None else "every passage by the anchor's author-set"
+    own = "left out" if recipe.own_document == "exclude" else "kept, and relevant"
+    return f"{what}; passages of the anchor's own document are {own}"
+
+
+def row(name: str, values: Doubles, clusters: Sequence[str], recipe: EvaluateRecipe) -> Row:
     low, high = interval(values, clusters, recipe.resamples, recipe.seed)
     return Row(name, float(values.mean()), low, high)

@@ -83,11 +83,16 @@ class Encoder:
 
     @window.setter
     def window(self, tokens: int) -> None:
-        config: Any = self.model[0].config  # pyright: ignore[reportAttributeAccessIssue]
-        limit = getattr(config, "max_position_embeddings", tokens) - (2 if "roberta" in config.model_type else 0)
-        if not 4 <= tokens <= limit:
-            raise ModelError(f"model '{self.name}' reads up to {limit} tokens at once, so it cannot read {tokens}")
+        if not 4 <= tokens <= self.reach:
+            raise ModelError(f"model '{self.name}' reads up to {self.reach} tokens at once, so it cannot read {tokens}")
         self.model.max_seq_length = tokens
+
+    @property
+    def reach(self) -> int:
+        """The largest window that the weights allow."""
+        config: Any = self.model[0].config  # pyright: ignore[reportAttributeAccessIssue]
+        reserved = 2 if "roberta" in config.model_type else 0  # places that it counts from
+        return int(getattr(config, "max_position_embeddings", self.window + reserved)) - reserved
 
     def tokenize(self, texts: Sequence[str], keep: str = "all") -> list[Tokens]:
         if not texts:

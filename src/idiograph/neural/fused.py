@@ -73,7 +73,7 @@ def sum_kernel(value, out, starts, sizes, rows, texts, R: tl.constexpr, C: tl.co
 
 @triton.jit
 def left_kernel(
-    grad, owner, k, starts, best, out, rows, texts, anchors, DIM: tl.constexpr, M: tl.constexpr, K: tl.constexpr
+    grad, owner, k, starts, best, places, out, rows, texts, anchors, DIM: tl.constexpr, M: tl.constexpr, K: tl.constexpr
 ):
     """Gradient of rows of q: for each text, the row that won, times the gradient of the pair's score."""
     row = tl.program_id(0) * M + tl.arange(0, M)
@@ -87,9 +87,8 @@ def left_kernel(
         won = tl.load(best + text * stride + row, mask=inside, other=0)
         source = (tl.load(starts + text) + won).to(tl.int64)
         total += weight[:, None] * tl.load(k + source[:, None] * DIM + part[None, :]).to(tl.float32)
-    tl.store(
-        out + row[:, None].to(tl.int64) * DIM + part[None, :], total.to(out.dtype.element_ty), mask=inside[:, None]
-    )
+    place = tl.load(places + row, mask=inside, other=0)
+    tl.store(out + place[:, None] * DIM + part[None, :], total.to(out.dtype.element_ty), mask=inside[:, None])
 
 
 @triton.jit
@@ -126,7 +125,7 @@ def order_kernel(best, starts, cursor, order, rows, SEGMENTS: tl.constexpr, SEGM
 
 @triton.jit
 def right_kernel(
-    grad, owner, q, text_of, ends, order, out, anchors, DIM: tl.constexpr, M: tl.constexpr, K: tl.constexpr
+    grad, owner, q, text_of, ends, order, places, out, anchors, DIM: tl.constexpr, M: tl.constexpr, K: tl.constexpr
 ):
     """Gradient of one row of k: the rows of q that it won for, from the sorted list, times the gradient of their score."""
     mine = tl.program_id(0)
@@ -141,7 +140,7 @@ def right_kernel(
         row = tl.load(order + place, mask=inside, other=0)
         weight = tl.load(grad + text * anchors + tl.load(owner + row), mask=inside, other=0.0)
         total += weight[:, None] * tl.load(q + row[:, None].to(tl.int64) * DIM + part[None, :]).to(tl.float32)
-    tl.store(out + mine.to(tl.int64) * DIM + part, tl.sum(total, axis=0).to(out.dtype.element_ty))
+    tl.store(out + tl.load(places + mine) * DIM + part, tl.sum(total, axis=0).to(out.dtype.element_ty))
 
 
 PROGRAMS = 132 * 16  # sixteen waves on an H200: enough to even out texts of different lengths
@@ -173,7 +172,7 @@ class Tiles:
     def of(cls, dim: int) -> "Tiles":
         """What was fastest at each width on an H200 (`benchmarks/train.py`); nothing is tuned at run time."""
         if dim <= 192:
-            return cls(128, 32, 4, 3, True)
+            return cls(128, 32, 8, 3, True)
         if (128 + 2 * 64) * dim * 2 <= SHARED:
             return cls(128, 64, 8, 2, True)
         return cls(128, 128, 8, 3, False)
@@ -214,39 +213,66 @@ def owners(sizes: Tensor, rows: int) -> Tensor:
     return torch.repeat_interleave(texts, sizes.long(), output_size=rows)
 
 
-class RaggedMaxSim(torch.autograd.Function):
-    """Sum over each text's rows of the best dot product in each other text: rows and sizes of both sides → (texts, texts)."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """The rows of padded texts that are there, one after the other."""
+
+    vectors: Tensor  # (rows, d)
+    places: Tensor  # (rows,) where each was among the padded rows
+    sizes: Tensor  # (texts,)
+    starts: Tensor  # (texts,)
+
+    @classmethod
+    def of(cls, padded: Tensor, mask: Tensor) -> "Rows":
+        places = mask.flatten().nonzero().squeeze(1)
+        flat = padded.flatten(0, 1)
+        vectors = flat.contiguous() if len(places) == len(flat) else flat.index_select(0, places)
+        sizes = mask.sum(dim=1, dtype=torch.int32)
+        return cls(vectors, places, sizes, (sizes.cumsum(0) - sizes).int())
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+    def padded(self, mask: Tensor) -> Tensor:
+        """Room for the gradient of the padded rows: nothing comes to those that are not there."""
+        make = torch.empty if len(self) == mask.numel() else torch.zeros
+        return make(*mask.shape, self.vectors.shape[1], dtype=self.vectors.dtype, device=self.vectors.device)
+
+
+class FusedMaxSim(torch.autograd.Function):
+    """Sum over each text's rows of the best dot product in each other text: padded rows and masks of both sides."""
 
     @staticmethod
-    def forward(ctx: Any, q: Tensor, q_sizes: Tensor, k: Tensor, k_sizes: Tensor) -> Tensor:
-        q, k, q_sizes, k_sizes = q.contiguous(), k.contiguous(), q_sizes.int(), k_sizes.int()
-        q_starts, k_starts = (q_sizes.cumsum(0) - q_sizes).int(), (k_sizes.cumsum(0) - k_sizes).int()
-        value, best = find_best(q, k, k_starts, k_sizes)
+    def forward(ctx: Any, a: Tensor, a_mask: Tensor, b: Tensor, b_mask: Tensor) -> Tensor:
+        q, k = Rows.of(a, a_mask), Rows.of(b, b_mask)
+        value, best = find_best(q.vectors, k.vectors, k.starts, k.sizes)
         texts, rows = value.shape
-        scores = torch.empty(len(q_sizes), texts, device=q.device)
-        sum_kernel[(len(q_sizes), divide(texts, 32))](value, scores, q_starts, q_sizes, rows, texts, R=64, C=32)
-        ctx.save_for_backward(q, q_sizes, k, k_sizes, k_starts, best)
+        scores = torch.empty(len(q.sizes), texts, device=a.device)
+        sum_kernel[(len(q.sizes), divide(texts, 32))](value, scores, q.starts, q.sizes, rows, texts, R=64, C=32)
+        held = [getattr(side, name) for side in (q, k) for name in Rows.__slots__]
+        ctx.save_for_backward(a_mask, b_mask, best, *held)
         return scores
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None, Tensor, None]:
-        q, q_sizes, k, k_sizes, k_starts, best = ctx.saved_tensors
-        (rows, dim), winners, anchors, wide = q.shape, len(k), len(q_sizes), piece(q.shape[1])
+        a_mask, b_mask, best, *held = ctx.saved_tensors
+        q, k = Rows(*held[:4]), Rows(*held[4:])
+        dim, anchors, wide = q.vectors.shape[1], len(q.sizes), piece(q.vectors.shape[1])
         grad = grads[0].float().T.contiguous()  # (texts, anchors): a program walks along the anchors of one text
-        owner = owners(q_sizes, rows)
-        left, right = torch.empty_like(q), torch.empty_like(k)
-        left_kernel[(divide(rows, 16), dim // wide)](
-            grad, owner, k, k_starts, best, left, rows, len(k_sizes), anchors, DIM=dim, M=16, K=wide, num_warps=4
-        )
-        order, ends = sort_by_winner(best, k_starts, winners)
-        right_kernel[(winners, dim // wide)](
-            grad, owner, q, owners(k_sizes, winners), ends, order, right, anchors, DIM=dim, M=16, K=wide, num_warps=2
-        )
+        owner, left, right = owners(q.sizes, len(q)), q.padded(a_mask), k.padded(b_mask)
+        left_kernel[(divide(len(q), 16), dim // wide)](
+            grad, owner, k.vectors, k.starts, best, q.places, left, len(q), len(k.sizes), anchors,
+            DIM=dim, M=16, K=wide, num_warps=4,
+        )  # fmt: skip
+        order, ends = sort_by_winner(best, k.starts, len(k))
+        right_kernel[(len(k), dim // wide)](
+            grad, owner, q.vectors, owners(k.sizes, len(k)), ends, order, k.places, right, anchors,
+            DIM=dim, M=8, K=wide, num_warps=1,
+        )  # fmt: skip
         return left, None, right, None
 
 
 def fused_maxsim(a: Tensor, a_mask: Tensor, b: Tensor, b_mask: Tensor, mean: bool = False) -> Tensor:
     """`idiograph.neural.maxsim.maxsim` for padded rows on a GPU."""
-    a_sizes, b_sizes = a_mask.sum(dim=1), b_mask.sum(dim=1)
-    scores = RaggedMaxSim.apply(a[a_mask], a_sizes, b[b_mask], b_sizes)
-    return scores / a_sizes.unsqueeze(1) if mean else scores
+    scores = FusedMaxSim.apply(a, a_mask, b, b_mask)
+    return scores / a_mask.sum(dim=1, keepdim=True) if mean else scores

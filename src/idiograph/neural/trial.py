@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -39,10 +40,11 @@ class Trial:
         log: Log | None = None,
     ) -> Result:
         """Train on collections that give as many batches each as the root of their size; a batch is of one collection."""
-        how = TrainSettings(**{**settings, "max_length": self.longest})
+        how = TrainSettings(**settings)
+        how = replace(how, max_length=min(how.max_length, self.longest))
         weights = tuple(len(part) ** 0.5 for part in parts)
-        order = Order(parts, how.batch, weights, "batches", how.seed, self.longest)
-        batches = Batches(order, self.encoder.model.tokenizer, self.encoder.prompt, self.longest)
+        order = Order(parts, how.batch, weights, "batches", how.seed, how.max_length)
+        batches = Batches(order, self.encoder.model.tokenizer, self.encoder.prompt, how.max_length)
         return fit(self.encoder.model, batches, how, progress=progress, log=log)
 
     def precision(self) -> Callable[[], AbstractContextManager[Any]]:

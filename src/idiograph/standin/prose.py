@@ -21,6 +21,14 @@ SUBJECTS = (
 )
 VERBS = ("shows", "suggests", "does not explain", "depends on", "agrees with", "leaves open", "has changed")
 OBJECTS = ("the results of earlier work", "what we had expected", "the length of the text", "a small part of the data")
+NOUNS = (
+    "anchor apple arch barn basket beacon bell blade boat bridge brook cabin candle canal cargo chain chalk chart cliff cloud "
+    "coal coast copper cradle crane creek crop dial ditch dock door dune dyke engine fence ferry field flint floor forge fuel "
+    "garden gate glass grain gravel hamlet harbour harvest hedge hill hinge hull kiln ladder lamp lantern leaf ledger lever "
+    "lock loom map marsh mast meadow mill mine mirror moor mortar net oak oar orchard oven pasture path pier pipe plank plough "
+    "pond port pulley pump quarry rail reed reef ridge river roof rope rudder sail salt sand shaft shed slate sluice soil spade "
+    "spring steam stone storm stove straw tide timber tower track tunnel valley vault wagon wall well wharf wheel wool yard"
+).split()
 TAILS = (
     ("", ", as far as we know", ", to say the least"),
     ("; that much is certain", " (and not only here)", ""),
@@ -38,7 +46,8 @@ def page_text(draw: random.Random, writer: int, paragraphs: int = 8, sentences: 
 def sentence(draw: random.Random, writer: int) -> str:
     opening = draw.choice(OPENINGS[writer % len(OPENINGS)])
     tail = draw.choice(TAILS[writer // len(OPENINGS) % len(TAILS)])
-    return f"{opening} {draw.choice(SUBJECTS)} {draw.choice(VERBS)} {draw.choice(OBJECTS)}{tail}."
+    topic = f"for the {draw.choice(NOUNS)} and its {draw.choice(NOUNS)}"  # or all papers would be versions of one work
+    return f"{opening} {draw.choice(SUBJECTS)} {draw.choice(VERBS)} {draw.choice(OBJECTS)} {topic}{tail}."
 
 
 def pdf(title: str, paragraphs: Sequence[str]) -> bytes:

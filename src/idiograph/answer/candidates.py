@@ -1,0 +1,71 @@
+"""The first stage of a search: which passages may be near, told from one short vector of each.
+
+The sketch of a passage is the mean of its patches, scaled to unit length, in 8 bits. Measured against centroid lists, centroid
+MaxSim and fixed-dimensional encodings it finds most of what MaxSim finds for every number of candidates, and it has nothing
+to learn: see `docs/results.md`. What is found so is scored exactly afterwards; no patches are read here.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from idiograph.answer.compact import Packed, from_bytes, pack, to_bytes, unpack
+from idiograph.style.patches import Patches, unit
+from idiograph.style.tokens import Floats, Ints
+
+DTYPE = "int8"
+BLOCK = 65_536  # sketches compared with all texts at once
+
+
+def means(patches: Patches) -> Floats:
+    """The mean of each text's patches, scaled to unit length: (n, d)."""
+    return unit(
+        np.add.reduceat(patches.vectors, patches.starts, axis=0)
+    )  # the length of a mean does not outlive scaling
+
+
+def sketches(patches: Patches) -> list[bytes]:
+    """What is kept of each text for the first stage."""
+    found = means(patches)
+    return to_bytes(pack(as_patches(found), DTYPE))
+
+
+def as_patches(vectors: Floats) -> Patches:
+    """Texts of one patch each."""
+    return Patches(vectors, np.ones(len(vectors), np.int64), np.zeros((len(vectors), 2), np.int64))
+
+
+@dataclass(frozen=True)
+class Sketches:
+    """The sketches of all passages, ready to be compared."""
+
+    vectors: Floats  # (n, d)
+
+    @classmethod
+    def of(cls, stored: Sequence[memoryview | bytes], dim: int) -> "Sketches":
+        packed: Packed = from_bytes(stored, dim, DTYPE)
+        return cls(unpack(packed))
+
+    def nearest(self, asked: Patches, allowed: Ints, count: int) -> list[tuple[Ints, Floats]]:
+        """For each text the `count` passages that seem nearest among those allowed, in their order, and how near."""
+        among = self.vectors if len(allowed) == len(self.vectors) else self.vectors[allowed]
+        wanted = means(asked)
+        scores = np.empty((len(wanted), len(among)), np.float32)
+        for at in range(0, len(among), BLOCK):
+            scores[:, at : at + BLOCK] = wanted @ among[at : at + BLOCK].T
+        chosen = [highest(row, count) for row in scores]
+        return [(allowed[at], row[at]) for row, at in zip(scores, chosen, strict=True)]
+
+
+def highest(scores: Floats, count: int) -> Ints:
+    """Where the `count` highest scores are, in order of place; of equal ones the first.
+
+    >>> highest(np.array([0.1, 0.9, 0.5, 0.5], np.float32), 2).tolist()
+    [1, 2]
+    """
+    if len(scores) <= count:
+        return np.arange(len(scores))
+    edge = np.partition(scores, len(scores) - count)[len(scores) - count]
+    above, at_edge = np.flatnonzero(scores > edge), np.flatnonzero(scores == edge)
+    return np.sort(np.concatenate([above, at_edge[: count - len(above)]]))

@@ -1,0 +1,192 @@
+"""Patch vectors in few bytes: 32, 16, 8 or 4 bits a number. With 8 and 4 bits each vector has a scale of its own, so that
+its largest number uses the whole range. Knows nothing of texts."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from idiograph.errors import SpecError
+from idiograph.spec import unknown
+from idiograph.style.patches import Patches, ragged_rows
+from idiograph.style.score import scorer, tiles
+from idiograph.style.tokens import Floats, Ints
+
+SCALE = np.dtype("<f2")
+TILE = 65_536  # vectors that are made wide at once: 100 MB at 384 numbers
+CACHED = 3_000  # the same where they are used at once: what a core's cache holds; larger tiles took 1.5 times as long
+ONE_WAY = ("maxsim", "meansim")
+
+
+@dataclass(frozen=True, slots=True)
+class Width:
+    """A way to store numbers: the type on disk, and the largest whole number (0: they are not scaled)."""
+
+    dtype: np.dtype[Any]
+    top: int = 0
+    in_byte: int = 1
+
+    def row(self, dim: int) -> int:
+        """Bytes of a vector without its scale."""
+        return -(-dim // self.in_byte) * self.dtype.itemsize
+
+    def bytes(self, dim: int) -> int:
+        """Bytes of a vector."""
+        return self.row(dim) + (SCALE.itemsize if self.top else 0)
+
+
+WIDTHS: dict[str, Width] = {
+    "float32": Width(np.dtype("<f4")),
+    "float16": Width(np.dtype("<f2")),
+    "int8": Width(np.dtype("i1"), 127),
+    "int4": Width(np.dtype("u1"), 7, 2),
+}
+
+
+def width(name: str) -> Width:
+    if name not in WIDTHS:
+        raise SpecError(unknown("dtype", name, WIDTHS))
+    return WIDTHS[name]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Packed:
+    """The patches of many texts, as they are stored."""
+
+    codes: NDArray[Any]  # (P, numbers or bytes of a vector)
+    scales: NDArray[Any]  # (P,), or empty where numbers are not scaled
+    lengths: Ints  # (n,) patches of each text
+    dim: int
+    dtype: str
+
+    def __len__(self) -> int:
+        return len(self.lengths)
+
+    @property
+    def nbytes(self) -> int:
+        return self.codes.nbytes + self.scales.nbytes
+
+    @property
+    def starts(self) -> Ints:
+        return np.cumsum(self.lengths) - self.lengths
+
+    def take(self, which: Sequence[int] | Ints) -> "Packed":
+        """Some of the texts, in the order asked for."""
+        which = np.asarray(which, np.int64)
+        rows = ragged_rows(self.starts[which], self.lengths[which])
+        return Packed(self.codes[rows], part(self.scales, rows), self.lengths[which], self.dim, self.dtype)
+
+    def slices(self, limit: int = TILE) -> Iterator[tuple[slice, "Packed"]]:
+        """Neighbouring texts, at most `limit` patches at a time, and which they are."""
+        starts = self.starts
+        for which in tiles(self.lengths, limit):
+            rows = slice(starts[which.start], starts[which.stop - 1] + self.lengths[which.stop - 1])
+            lengths = self.lengths[which]
+            yield which, Packed(self.codes[rows], part(self.scales, rows), lengths, self.dim, self.dtype)
+
+    def wide(self) -> Patches:
+        """As 32-bit vectors; where in the text a patch stood is not stored."""
+        return Patches(unpack(self), self.lengths, np.zeros((len(self.codes), 2), np.int64))
+
+
+def part(scales: NDArray[Any], rows: slice | Ints) -> NDArray[Any]:
+    return scales[rows] if len(scales) else scales
+
+
+def pack(patches: Patches, dtype: str) -> Packed:
+    """Vectors as they will be stored."""
+    kind, vectors = width(dtype), patches.vectors
+    dim = vectors.shape[1]
+    if not kind.top:
+        return Packed(vectors.astype(kind.dtype), np.zeros(0, SCALE), patches.lengths, dim, dtype)
+    largest = np.abs(vectors).max(axis=1)
+    scales = np.maximum(largest / kind.top, 2.0**-24).astype(SCALE)
+    whole = np.rint(vectors / scales[:, None].astype(np.float32)).clip(-kind.top, kind.top).astype(np.int8)
+    return Packed(nibbles(whole) if kind.in_byte == 2 else whole, scales, patches.lengths, dim, dtype)
+
+
+def unpack(packed: Packed) -> Floats:
+    """The vectors, in 32 bits; without scales the whole numbers that they are stored as."""
+    kind = width(packed.dtype)
+    if not kind.top:
+        return packed.codes.astype(np.float32)
+    whole = halves(packed.codes, packed.dim) if kind.in_byte == 2 else packed.codes
+    vectors = whole.astype(np.float32)
+    if len(packed.scales):
+        vectors *= packed.scales[:, None].astype(np.float32)
+    return vectors
+
+
+def nibbles(whole: NDArray[np.int8]) -> NDArray[np.uint8]:
+    """Numbers from −7 to 7, two in a byte; the second half of a vector lies in the high bits."""
+    half = -(-whole.shape[1] // 2)
+    shifted = (whole + 8).astype(np.uint8)
+    high = np.full((len(whole), half), 8, np.uint8)
+    high[:, : whole.shape[1] - half] = shifted[:, half:]
+    return np.bitwise_or(shifted[:, :half], np.left_shift(high, np.uint8(4)))
+
+
+def halves(packed: NDArray[np.uint8], dim: int) -> NDArray[np.int8]:
+    low, high = (packed & 15).view(np.int8) - 8, (packed >> 4).view(np.int8) - 8
+    return np.concatenate([low, high[:, : dim - low.shape[1]]], axis=1)
+
+
+def to_bytes(packed: Packed) -> list[bytes]:
+    """One value a text: the scales of its patches, then their numbers."""
+    starts, ends = packed.starts, np.cumsum(packed.lengths)
+    return [
+        part(packed.scales, slice(a, b)).tobytes() + packed.codes[a:b].tobytes()
+        for a, b in zip(starts, ends, strict=True)
+    ]
+
+
+def from_bytes(values: Sequence[memoryview | bytes], dim: int, dtype: str) -> Packed:
+    """What `to_bytes` wrote."""
+    kind = width(dtype)
+    lengths = np.array([len(v) // kind.bytes(dim) for v in values], np.int64)
+    total = int(lengths.sum())
+    codes = np.empty((total, kind.row(dim) // kind.dtype.itemsize), kind.dtype)
+    scales = np.empty(total if kind.top else 0, SCALE)
+    at = 0
+    for value, length in zip(values, lengths.tolist(), strict=True):
+        head = SCALE.itemsize * length if kind.top else 0
+        codes[at : at + length] = np.frombuffer(value, kind.dtype, offset=head).reshape(length, -1)
+        if kind.top:
+            scales[at : at + length] = np.frombuffer(value, SCALE, length)
+        at += length
+    return Packed(codes, scales, lengths, dim, dtype)
+
+
+def joined(parts: Sequence[Packed]) -> Packed:
+    first = parts[0]
+    return Packed(
+        np.concatenate([p.codes for p in parts]),
+        np.concatenate([p.scales for p in parts]),
+        np.concatenate([p.lengths for p in parts]),
+        first.dim,
+        first.dtype,
+    )
+
+
+def score_all(asked: Patches, packed: Packed, score: str) -> Floats:
+    """Every text asked against every stored one, by the scorer of that name; only a few of these are wide at a time."""
+    scores = np.empty((len(asked), len(packed)), np.float32)
+    if score in ONE_WAY:
+        for which, some in packed.slices(CACHED):
+            scores[:, which] = one_way(asked, some)
+        return scores / asked.lengths[:, None].astype(np.float32) if score == "meansim" else scores
+    for which, some in packed.slices():
+        scores[:, which] = scorer(score)(asked, some.wide())
+    return scores
+
+
+def one_way(asked: Patches, packed: Packed) -> Floats:
+    """MaxSim without making the stored vectors wide: their scales go to the similarities, which are fewer."""
+    whole = replace(packed, scales=np.zeros(0, SCALE)) if len(packed.scales) else packed
+    similar = asked.vectors @ unpack(whole).T  # (patches asked, patches stored)
+    if len(packed.scales):
+        similar *= packed.scales.astype(np.float32)
+    best = np.maximum.reduceat(similar, packed.starts, axis=1)
+    return np.add.reduceat(best, asked.starts, axis=0)

@@ -1,0 +1,82 @@
+"""Documents cut into the passages that an index holds, and what a search gives back."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from idiograph.corpus.sentences import sentences, tiles
+from idiograph.recipe import IndexRecipe
+from idiograph.types import Document
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """An indexed span, without its vectors; `text` is what stood at `start` to `end` of the document."""
+
+    id: str
+    doc_id: str
+    title: str
+    text: str
+    authors: tuple[str, ...]
+    names: tuple[str, ...]
+    domains: tuple[str, ...]
+    year: int | None
+    lang: str
+    start: int = 0
+    end: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A passage that was found, and its score."""
+
+    passage: Passage
+    score: float
+
+
+def passages(document: Document, recipe: IndexRecipe) -> list[Passage]:
+    """The spans of a document that go into the index."""
+    people = sorted(document.authors, key=lambda a: a.key)
+    found = tiles(sentences(document.text, document.lang or "en"), recipe.sentences)
+    if recipe.spans_per_document:
+        found = spread(found, recipe.spans_per_document)
+    return [
+        Passage(
+            f"{document.id}#{start}",
+            document.id,
+            document.title,
+            document.text[start:end],
+            tuple(a.key for a in people),
+            tuple(a.name for a in people),
+            document.domains,
+            document.year,
+            document.lang,
+            start,
+            end,
+        )
+        for start, end in found
+    ]
+
+
+def spread(found: list[tuple[int, int]], count: int) -> list[tuple[int, int]]:
+    """At most `count` of them, evenly from the beginning to the end.
+
+    >>> spread([(0, 1), (1, 2), (2, 3), (3, 4), (4, 5)], 3)
+    [(0, 1), (2, 3), (4, 5)]
+    """
+    if len(found) <= count:
+        return found
+    return [found[round(at * (len(found) - 1) / max(count - 1, 1))] for at in range(count)]
+
+
+def blocks(documents: Iterable[Document], recipe: IndexRecipe, size: int) -> Iterator[tuple[list[str], list[Passage]]]:
+    """The ids of whole documents and their passages, about `size` at a time."""
+    ids: list[str] = []
+    held: list[Passage] = []
+    for document in documents:
+        ids.append(document.id)
+        held += passages(document, recipe)
+        if len(held) >= size:
+            yield ids, held
+            ids, held = [], []
+    if ids:
+        yield ids, held

@@ -1,0 +1,76 @@
+"""Texts as their passages' patches, and the score of two texts: what verification calibrates.
+
+A text is cut into passages of a few sentences, because that is what models were trained on and what their window holds.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from idiograph.answer.pairing import LEAST_WORDS, Pair
+from idiograph.corpus.sentences import sentences, tiles
+from idiograph.errors import TooShort
+from idiograph.style.model import Ranker, Style
+from idiograph.style.patches import Patches
+from idiograph.style.score import symmetric
+
+SENTENCES = 4
+BLOCK = 64  # texts encoded at once
+Floats = NDArray[np.float64]
+Progress = Callable[[int, int | None, str], None]
+
+
+def passages(text: str, size: int = SENTENCES, lang: str = "en") -> list[str]:
+    """A text in passages of `size` sentences; refuses a text that is too short to say anything about."""
+    count = len(text.split())
+    if count < LEAST_WORDS:
+        raise TooShort(f"a text of {count} words is too short to say who wrote it; {LEAST_WORDS} are the least")
+    return [text[start:end] for start, end in tiles(sentences(text, lang), size)]
+
+
+def read(texts: Sequence[str], style: Style, progress: Progress | None = None) -> list[Patches]:
+    """The passages of each text, encoded."""
+    found: list[Patches] = []
+    for begin in range(0, len(texts), BLOCK):
+        parts = [passages(text) for text in texts[begin : begin + BLOCK]]
+        encoded = style.encode([p for part in parts for p in part])
+        ends = np.cumsum([len(part) for part in parts])
+        found += [encoded.take(np.arange(end - len(p), end)) for end, p in zip(ends, parts, strict=True)]
+        if progress:
+            progress(len(found), len(texts), "reading texts")
+    return found
+
+
+def text_score(a: Patches, b: Patches) -> float:
+    """Two texts: the mean over all pairs of their passages, looked at from both sides."""
+    return float(symmetric(a, b).mean(dtype=np.float64))
+
+
+def score_matrix(texts: Sequence[str], style: Style) -> Floats:
+    """The score of every text with every other."""
+    read_ = read(texts, style)
+    scores = np.zeros((len(texts), len(texts)))
+    for i, a in enumerate(read_):
+        for j in range(i, len(read_)):
+            scores[i, j] = scores[j, i] = text_score(a, read_[j])
+    return scores
+
+
+def pair_scores(pairs: Sequence[Pair], ranker: Ranker, progress: Progress | None = None) -> Floats:
+    """The score of each pair: of a style by its passages, of any other ranker by the whole texts from both sides."""
+    texts = list(dict.fromkeys(text for pair in pairs for text in (pair.a, pair.b)))
+    place = {text: at for at, text in enumerate(texts)}
+    if isinstance(ranker, Style):
+        parts = read(texts, ranker, progress)
+        return np.array([text_score(parts[place[p.a]], parts[place[p.b]]) for p in pairs])
+    if hasattr(ranker, "score_pairs"):  # a method that looks at a pair and not at a matrix
+        return np.asarray(getattr(ranker, "score_pairs")([(p.a, p.b) for p in pairs]), np.float64)  # noqa: B009
+    between = ranker.compare(texts, texts)
+    return np.array(
+        [(between[place[p.a], place[p.b]] + between[place[p.b], place[p.a]]) / 2 for p in pairs], np.float64
+    )
+
+
+def word_counts(pairs: Sequence[Pair]) -> tuple[Floats, Floats]:
+    return np.array([len(p.a.split()) for p in pairs]), np.array([len(p.b.split()) for p in pairs])

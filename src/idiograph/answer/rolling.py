@@ -1,0 +1,139 @@
+"""Who wrote which part of a long text? Ratios in a window that moves along it, and the parts that follow from them.
+
+The parts come from the likeliest path through the windows when a change of hand is rare (Viterbi). Windows overlap, so
+each counts only for the share of its text that is new.
+"""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from idiograph.answer.attribute import size_of
+from idiograph.answer.cohort import Entry, cohort
+from idiograph.answer.index import Index
+from idiograph.answer.openset import background
+from idiograph.answer.reading import LEAST_WORDS
+from idiograph.corpus.sentences import sentences
+from idiograph.errors import InputError, TooShort
+
+WINDOW, STEP = 8, 2  # sentences
+CHANGE = 2.0  # log10 of how much rarer a change of hand between two windows is than none
+NOBODY = -1
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A stretch of the text and the candidate that it is given to: −1 for nobody here."""
+
+    start: int
+    end: int
+    owner: int
+    llr: float  # mean of the windows in it
+
+
+@dataclass(frozen=True)
+class Rolling:
+    """Ratios of some candidates along a text: `llr` is (windows, candidates)."""
+
+    windows: tuple[tuple[int, int], ...]  # characters
+    candidates: tuple[tuple[str, ...], ...]  # names
+    llr: Floats
+    owners: tuple[int, ...]
+    parts: tuple[Part, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        named = [", ".join(names) for names in self.candidates]
+        parts = [{**asdict(p), "owner": named[p.owner] if p.owner >= 0 else None} for p in self.parts]
+        return {"candidates": named, "windows": self.windows, "llr": self.llr.round(4).tolist(), "parts": parts}
+
+
+def rolling(
+    text: str,
+    index: Index,
+    k: int = 5,
+    *,
+    window: int = WINDOW,
+    step: int = STEP,
+    exclude: Sequence[str] = (),
+    candidates: Sequence[str] = (),
+) -> Rolling:
+    """Put every window of `window` sentences to the index; the k candidates that come first most often are kept."""
+    places = windows(text, window, step)
+    scores = index.scores([text[start:end] for start, end in places])
+    everybody, known = cohort(index.passages), background(index)
+    chosen: dict[tuple[str, ...], tuple[str, ...]] = {}
+    rows: list[dict[tuple[str, ...], float]] = []
+    for at, (start, end) in enumerate(places):
+        found = [e for e in everybody.scored(scores[at : at + 1], exclude) if not candidates or e.named(candidates)]
+        if not found:
+            raise InputError(f"no author of index '{index.where}' is among the candidates")
+        chosen |= {e.key: e.names for e in found}
+        rows.append(ratios_of(found, known.calibration, len(text[start:end].split())))
+    kept = leading(rows, k)
+    llr = np.array([[row.get(key, known.calibration.low) for key in kept] for row in rows])
+    owners = path(llr, step / window)
+    return Rolling(tuple(places), tuple(chosen[key] for key in kept), llr, owners, parts_of(places, owners, llr))
+
+
+def ratios_of(found: Sequence[Entry], calibration: Any, count: int) -> dict[tuple[str, ...], float]:
+    ratios = calibration.ratios([e.z for e in found], [size_of(count)] * len(found))
+    return {e.key: float(llr) for e, llr in zip(found, ratios, strict=True)}
+
+
+def windows(text: str, window: int, step: int) -> list[tuple[int, int]]:
+    """Runs of `window` sentences, every `step`; the last one ends with the text."""
+    if step < 1 or window < step:
+        raise InputError(f"a window of {window} sentences cannot move by {step}; the step is from 1 to the window")
+    found = sentences(text)
+    count = len(text.split())
+    if len(found) < 2 * window or count < 2 * LEAST_WORDS:
+        raise TooShort(
+            f"a text of {len(found)} sentences and {count} words is too short to say who wrote which part; "
+            f"two windows of {window} sentences are the least (--window)"
+        )
+    starts = list(range(0, len(found) - window + 1, step))
+    if starts[-1] != len(found) - window:
+        starts.append(len(found) - window)
+    return [(found[at][0], found[at + window - 1][1]) for at in starts]
+
+
+def leading(rows: Sequence[dict[tuple[str, ...], float]], k: int) -> list[tuple[str, ...]]:
+    """The candidates with the most evidence anywhere: by the sum of their ratios above 1."""
+    total: dict[tuple[str, ...], float] = {}
+    for row in rows:
+        for key, llr in row.items():
+            total[key] = total.get(key, 0.0) + max(llr, 0.0)
+    return sorted(total, key=lambda key: -total[key])[:k]
+
+
+def path(llr: Floats, share: float, change: float = CHANGE) -> tuple[int, ...]:
+    """The likeliest owner of each window; somebody who is not here has a ratio of 1 everywhere."""
+    gain = np.concatenate([llr, np.zeros((len(llr), 1))], axis=1) * share
+    best, back = gain[0], []
+    for row in gain[1:]:
+        jump = int(best.argmax())
+        stay = best >= best[jump] - change
+        back.append(np.where(stay, np.arange(len(best)), jump))
+        best = np.where(stay, best, best[jump] - change) + row
+    found = [int(best.argmax())]
+    for came in reversed(back):
+        found.append(int(came[found[-1]]))
+    nobody = llr.shape[1]
+    return tuple(NOBODY if owner == nobody else owner for owner in reversed(found))
+
+
+def parts_of(places: Sequence[tuple[int, int]], owners: Sequence[int], llr: Floats) -> tuple[Part, ...]:
+    """Neighbouring windows of one owner as a part; where owners change, the border is between the windows' middles."""
+    middles = [(start + end) / 2 for start, end in places]
+    edges = [at for at in range(1, len(owners)) if owners[at] != owners[at - 1]]
+    borders = [places[0][0], *(int((middles[at - 1] + middles[at]) / 2) for at in edges), places[-1][1]]
+    found = []
+    for number, (first, last) in enumerate(zip([0, *edges], [*edges, len(owners)], strict=True)):
+        owner = owners[first]
+        mean = float(llr[first:last, owner].mean()) if owner >= 0 else 0.0
+        found.append(Part(borders[number], borders[number + 1], owner, mean))
+    return tuple(found)

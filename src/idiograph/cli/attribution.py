@@ -1,0 +1,186 @@
+"""The command that says who wrote a text: attribute."""
+
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from idiograph import __version__
+from idiograph.cli.shared import AsJson, Keep, Lang, Model, Patch, err, open_style, out, read_text, say
+from idiograph.errors import InputError
+
+COLUMNS = ("text", "rank", "authors", "names", "score", "log10_lr", "in_words", "probability", "documents")
+COLUMNS += ("topic_warning", "none_of_these", "evidence_document", "evidence_score", "evidence_overlap")
+
+
+def attribute(
+    index_folder: Annotated[str, typer.Argument(metavar="INDEX", help="An index folder.")],
+    texts: Annotated[list[Path], typer.Argument(help="Text files, folders of .txt files, or - for standard input.")],
+    k: Annotated[int, typer.Option("-k", help="How many candidates to show.", min=1)] = 5,
+    model: Model = "default",
+    patch: Patch = None,
+    keep: Keep = None,
+    by: Annotated[
+        str, typer.Option(help="Rank author-sets (set), or single authors over their sets (author).")
+    ] = "set",
+    candidates: Annotated[list[str] | None, typer.Option(help="Only these authors (ids or names).")] = None,
+    unknown: Annotated[float, typer.Option(help="Your probability that it is none of them.", min=0.0, max=0.999)] = 0.5,
+    pool: Annotated[bool, typer.Option("--pool", help="The texts are by one hand: ask about them together.")] = False,
+    rolling: Annotated[bool, typer.Option("--rolling", help="Also say who wrote which part of each text.")] = False,
+    window: Annotated[int, typer.Option(help="Sentences in the moving window.", min=1)] = 8,
+    html: Annotated[Path | None, typer.Option(help="Write a report with passages and audit trail.")] = None,
+    table: Annotated[Path | None, typer.Option("--csv", help="Write the candidates as a table.")] = None,
+    lang: Lang = "en",
+    as_json: AsJson = False,
+) -> None:
+    """Rank the authors of an index for each text, with likelihood ratios and the passages behind them."""
+    from idiograph.answer.attribute import attribute as attribute_
+    from idiograph.answer.index import Index
+    from idiograph.answer.rolling import rolling as rolling_
+
+    asked = questions(texts, lang, pool)
+    opened = Index.open(index_folder, open_style(model, patch, keep))
+    only = candidates or ()
+    answers = {n: attribute_(t, opened, k, by=by, candidates=only, unknown=unknown) for n, t in asked.items()}
+    parts = {
+        n: rolling_("\n\n".join(t), opened, k, window=window, candidates=only) for n, t in asked.items() if rolling
+    }
+    trail = audit(opened, by, only, unknown)
+    if html:
+        html.write_text(page(answers, parts, trail, bool(only)), encoding="utf-8")
+        err.print(f"wrote {html}", highlight=False, soft_wrap=True)
+    if table:
+        write_table(table, answers)
+        err.print(f"wrote {table}", highlight=False, soft_wrap=True)
+    found: dict[str, Any] = {
+        name: {**a.to_json(), **({"rolling": parts[name].to_json()} if rolling else {}), "audit": trail}
+        for name, a in answers.items()
+    }
+    say(found, as_json, lambda: print_answers(answers, parts))
+
+
+def questions(paths: Sequence[Path], lang: str, pool: bool) -> dict[str, list[str]]:
+    """Name → texts: each file is a question, or all together are one."""
+    found: dict[str, list[str]] = {}
+    for path in paths:
+        for file in listed(path):
+            found["pooled" if pool else str(file)] = [*(found.get("pooled", []) if pool else []), read_text(file, lang)]
+    return found
+
+
+def listed(path: Path) -> list[Path]:
+    """The texts of a folder, or the file itself."""
+    if not path.is_dir():
+        return [path]
+    found = sorted(path.rglob("*.txt"))
+    if not found:
+        raise InputError(f"there is no .txt file in the folder '{path}'")
+    return found
+
+
+def audit(index: Any, by: str, candidates: Sequence[str], unknown: float) -> dict[str, Any]:
+    """What somebody else needs to do it again."""
+    from idiograph.answer.openset import background
+    from idiograph.store import now
+
+    known = background(index, by).calibration
+    return {
+        "version": f"idiograph {__version__}",
+        "date": now(),
+        "model": index.about["model"],
+        "model fingerprint": index.style.fingerprint,
+        "score": index.style.score,
+        "index": index.where,
+        "corpus": index.about.get("source") or "not recorded",
+        "index version": index.version,
+        "preset": index.about.get("preset", "sound"),
+        "passages": len(index.passages),
+        "settings": str(index.recipe.model_dump()),
+        "candidates": ", ".join(candidates) if candidates else f"every {by} of the index",
+        "prior of 'none of these'": 0.0 if candidates else unknown,
+        "calibration": f"{known.method}, {known.same} same-author and {known.different} different-author comparisons, "
+        f"log10 LR from {known.low:+.2f} to {known.high:+.2f}",
+    }
+
+
+def page(answers: dict[str, Any], parts: dict[str, Any], trail: dict[str, Any], closed: bool) -> str:
+    from idiograph.evaluate.evidence_plots import along
+    from idiograph.pages import render
+
+    shown = []
+    for name, answer in answers.items():
+        rolled = parts.get(name)
+        figure, rows = "", []
+        if rolled:
+            names = [", ".join(n) for n in rolled.candidates]
+            figure = along([start for start, _ in rolled.windows], rolled.llr, names, rolled.owners)
+            rows = rolled.to_json()["parts"]
+        shown.append({"name": name, "answer": answer, "figure": figure, "parts": rows})
+    return render("attribute.html", title="Who wrote this?", questions=shown, audit=trail, closed=closed)
+
+
+def write_table(path: Path, answers: dict[str, Any]) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(COLUMNS)
+        for name, answer in answers.items():
+            for rank, c in enumerate(answer.candidates, 1):
+                best = c.evidence[0]
+                row = [name, rank, "; ".join(c.authors), "; ".join(c.names), f"{c.score:.4f}", f"{c.llr:.3f}", c.words]
+                row += [f"{c.probability:.4f}", c.documents, c.topical, f"{answer.none.probability:.4f}"]
+                writer.writerow(
+                    [*map(harmless, row), harmless(best.doc_id), f"{best.score:.4f}", f"{best.overlap:.3f}"]
+                )
+
+
+def harmless(value: Any) -> Any:
+    """A cell that a spreadsheet does not take for a formula."""
+    return f"'{value}" if isinstance(value, str) and value[:1] in "=@\t" else value
+
+
+def print_answers(answers: dict[str, Any], parts: dict[str, Any]) -> None:
+    for path, answer in answers.items():
+        print_answer(path, answer)
+        if path in parts:
+            print_parts(parts[path])
+
+
+def print_answer(path: str, answer: Any) -> None:
+    table = Table(title=path)
+    for name in ("", "candidate", "score", "log10 LR", "in words", "probability", "documents"):
+        table.add_column(name, justify="left" if name in ("candidate", "in words") else "right")
+    for rank, c in enumerate(answer.candidates, 1):
+        warning = "\n[yellow]topic may explain this[/yellow]" if c.topical else ""
+        said = (f"{c.score:.3f}", f"{c.llr:+.2f}", c.words + warning, f"{c.probability:.0%}", str(c.documents))
+        table.add_row(str(rank), Text(", ".join(c.names)), *said)
+    out.print(table)
+    out.print(
+        f"Is the writer here at all? log10 LR {answer.none.llr:+.2f}, {answer.none.words}; "
+        f"none of these: {answer.none.probability:.0%} (before the text: {answer.none.prior:.0%})",
+        highlight=False,
+    )
+    if answer.none_stands_out:
+        out.print("None of these stands out: the text may be by somebody who is not in the index.", style="yellow")
+    best = answer.candidates[0]
+    for e in best.evidence:
+        overlap = f"{100 * e.overlap:.0f} % shared content words" + (": topic could explain it" if e.topical else "")
+        head = Text(f"\n{best.names[0]}, {e.title or e.doc_id} ", style="bold")
+        out.print(head.append(f"(similarity {e.score:.3f}, {overlap})", style="not bold dim"))
+        out.print(Text(f"  asked: {shorten(e.asked)}\n  found: {shorten(e.found)}"))
+
+
+def print_parts(rolled: Any) -> None:
+    table = Table("part", "given to", title="who wrote which part")
+    table.add_column("mean log10 LR", justify="right")
+    for part in rolled.to_json()["parts"]:
+        table.add_row(f"{part['start']}–{part['end']}", Text(part["owner"] or "nobody here"), f"{part['llr']:+.2f}")
+    out.print(table)
+
+
+def shorten(text: str, size: int = 220) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= size else flat[: size - 1] + "…"

@@ -1,0 +1,215 @@
+"""Commands that make, change and search an index."""
+
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from idiograph.cli.shared import (
+    Address,
+    AsJson,
+    Keep,
+    Lang,
+    Model,
+    Overwrite,
+    Patch,
+    Preset,
+    RecipeFile,
+    Runner,
+    Workers,
+    bar,
+    open_style,
+    out,
+    read_text,
+    say,
+    settings,
+)
+from idiograph.errors import InputError, SpecError
+from idiograph.recipe import Recipe
+
+Place = Annotated[str, typer.Option("--out", "-o", help="The index: a folder or s3://bucket/place.")]
+Domains = Annotated[list[str] | None, typer.Option("--domain", help="Only documents of this field, or below it.")]
+
+
+def index(
+    place: Place,
+    corpus_folder: Annotated[Path | None, typer.Argument(metavar="[CORPUS]", help="A corpus folder.")] = None,
+    add: Annotated[bool, typer.Option("--add", help="Add to the index, replacing documents that are there.")] = False,
+    delete: Annotated[list[str] | None, typer.Option(help="Remove the document with this id; may be repeated.")] = None,
+    compact: Annotated[bool, typer.Option("--compact", help="Give back the space of what was removed.")] = False,
+    info: Annotated[bool, typer.Option("--info", help="Only say what is in the index.")] = False,
+    model: Model = "default",
+    patch: Patch = None,
+    keep: Keep = None,
+    dtype: Annotated[str | None, typer.Option(help="Numbers of a vector: float32, float16, int8 or int4.")] = None,
+    dim: Annotated[int | None, typer.Option(help="Directions of the vectors to keep; fewer lose accuracy.")] = None,
+    spans_per_document: Annotated[int | None, typer.Option(help="Passages of a document at most; 0: all.")] = None,
+    runner: Runner = "inline",
+    workers: Workers = None,
+    address: Address = None,
+    preset: Preset = "sound",
+    recipe_file: RecipeFile = None,
+    overwrite: Overwrite = False,
+    as_json: AsJson = False,
+) -> None:
+    """Embed a corpus into an index that can be asked who wrote a text; change an index, or say what is in it."""
+    from idiograph.answer.index import Crew, Index
+    from idiograph.loading import load
+
+    changes = {"dtype": dtype, "dim": dim, "spans_per_document": spans_per_document}
+    chosen = settings(preset, recipe_file, {"style": {"keep": keep}, "index": changes})
+    check(corpus_folder, add, bool(delete) or compact or info, [n for n, v in changes.items() if v is not None])
+    style = open_style(model, patch, keep, chosen.style.score)
+    crew = Crew(runner, workers or None, address, partial(load, None if model == "default" else model, **grain(style)))
+    if corpus_folder is None:
+        opened = Index.open(place, style)
+        change(opened, delete or [], compact)
+        note = ""
+    else:
+        with bar("embedding passages") as update:
+            opened = embedded(corpus_folder, place, style, chosen, crew, add=add, overwrite=overwrite, update=update)
+            update(len(opened), len(opened), "calibrating")
+            note = calibrated(opened)
+    say(about(opened, note), as_json, lambda: print_index(opened, note))
+
+
+def check(corpus: Path | None, add: bool, other: bool, fixed: list[str]) -> None:
+    """Refuse options that do not go together."""
+    if corpus is None and not other:
+        raise SpecError("give a CORPUS to index, or --delete, --compact or --info for an index that is there")
+    if corpus is not None and other:
+        raise SpecError("--delete, --compact and --info are for an index that is there: give no CORPUS with them")
+    if (add or corpus is None) and fixed:
+        raise SpecError(f"--{fixed[0].replace('_', '-')} is chosen when an index is made; it cannot be changed later")
+
+
+def grain(style: Any) -> dict[str, str]:
+    return {"patch": style.patch, "keep": style.keep, "score": style.score}
+
+
+def embedded(
+    corpus: Path, place: str, style: Any, chosen: Recipe, crew: Any, *, add: bool, overwrite: bool, update: Any
+) -> Any:
+    from idiograph.answer.index import Index
+    from idiograph.corpus.documents import Corpus
+
+    documents = Corpus(corpus)
+    if not add:
+        return Index.build(
+            documents,
+            place,
+            style,
+            chosen.index,
+            source=documents.manifest.fingerprint,
+            preset=chosen.preset,
+            overwrite=overwrite,
+            crew=crew,
+            progress=update,
+        )
+    opened = Index.open(place, style)
+    opened.add(documents, crew=crew, progress=update)
+    return opened
+
+
+def change(opened: Any, delete: list[str], compact: bool) -> None:
+    unknown = sorted(set(delete) - {d.id for d in opened.documents})
+    if unknown:
+        raise InputError(f"index '{opened.where}' has no document '{unknown[0]}'; --info --json lists them")
+    if delete:
+        opened.delete(delete)
+    if compact:
+        opened.compact()
+
+
+def calibrated(opened: Any) -> str:
+    from idiograph.answer.attribute import background
+
+    try:
+        known = background(opened).calibration
+    except InputError as error:
+        return f"not calibrated: {error}"
+    return f"calibrated on {known.same} same-author and {known.different} different-author comparisons"
+
+
+def about(opened: Any, note: str) -> dict[str, Any]:
+    facts = {"passages": len(opened), "documents": len(opened.documents), "model": opened.style.name}
+    facts |= {"fingerprint": opened.style.fingerprint, "bytes_per_passage": round(opened.bytes_per_passage, 1)}
+    facts |= {"recipe": opened.about["recipe"], "preset": opened.about["preset"], "version": opened.version}
+    return {**facts, "calibration": note} if note else {**facts, "ids": [d.id for d in opened.documents]}
+
+
+def print_index(opened: Any, note: str) -> None:
+    size = f"{opened.bytes_per_passage / 1000:.1f} kB a passage ({opened.recipe.dtype})"
+    facts = [f"{len(opened)} passages of {len(opened.documents)} documents", size, opened.style.name, note]
+    out.print(f"{opened.where}: {'; '.join(filter(None, facts))}", highlight=False, markup=False, soft_wrap=True)
+
+
+def search(
+    place: Annotated[str, typer.Argument(metavar="INDEX", help="An index: a folder or s3://bucket/place.")],
+    texts: Annotated[list[Path], typer.Argument(help="Text files, or - for standard input.")],
+    k: Annotated[int, typer.Option("-k", help="How many passages to show.", min=1)] = 10,
+    exact: Annotated[bool, typer.Option("--exact", help="Score every passage, not only candidates.")] = False,
+    depth: Annotated[int, typer.Option(help="Candidates that are scored exactly.", min=1)] = 1000,
+    domain: Domains = None,
+    since: Annotated[int | None, typer.Option(help="Only documents of this year or later.")] = None,
+    until: Annotated[int | None, typer.Option(help="Only documents of this year or earlier.")] = None,
+    only_lang: Annotated[list[str] | None, typer.Option(help="Only documents in this language.")] = None,
+    author: Annotated[list[str] | None, typer.Option(help="Only documents by this author (id or name).")] = None,
+    exclude_author: Annotated[list[str] | None, typer.Option(help="Nothing by this author.")] = None,
+    exclude_document: Annotated[list[str] | None, typer.Option(help="Not this document.")] = None,
+    parts: Annotated[int, typer.Option(help="Share the search among so many workers.", min=1)] = 1,
+    runner: Runner = "inline",
+    workers: Workers = None,
+    address: Address = None,
+    model: Model = "default",
+    patch: Patch = None,
+    keep: Keep = None,
+    lang: Lang = "en",
+    as_json: AsJson = False,
+) -> None:
+    """Find the passages of an index whose style is nearest to each text."""
+    from idiograph.answer.index import Crew, Filter, Index
+    from idiograph.answer.parts import search_parts
+    from idiograph.loading import load
+
+    asked = [read_text(path, lang) for path in texts]
+    people = {"authors": tuple(author or ()), "exclude_authors": tuple(exclude_author or ())}
+    only = Filter(
+        tuple(domain or ()),
+        tuple(only_lang or ()),
+        since,
+        until,
+        exclude_documents=tuple(exclude_document or ()),
+        **people,
+    )
+    style = open_style(model, patch, keep)
+    opened = Index.open(place, style)
+    crew = Crew(runner, workers or None, address, partial(load, None if model == "default" else model, **grain(style)))
+    found = search_parts(opened, asked, k, only=only, exact=exact, depth=depth, parts=parts, crew=crew)
+    answers = dict(zip(map(str, texts), found, strict=True))
+    say({path: [as_row(hit) for hit in hits] for path, hits in answers.items()}, as_json, lambda: print_all(answers))
+
+
+def print_all(answers: dict[str, Any]) -> None:
+    for path, hits in answers.items():
+        print_hits(path, hits)
+
+
+def as_row(hit: Any) -> dict[str, Any]:
+    p = hit.passage
+    return {"score": hit.score, **{name: getattr(p, name) for name in p.__slots__}}
+
+
+def print_hits(path: str, hits: Any) -> None:
+    table = Table("", "score", "authors", "document", "passage", title=path)
+    for rank, hit in enumerate(hits, 1):
+        p = hit.passage
+        table.add_row(str(rank), f"{hit.score:.4f}", ", ".join(p.names), p.title or p.doc_id, shorten(p.text))
+    out.print(table)
+
+
+def shorten(text: str, size: int = 160) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= size else flat[: size - 1] + "…"

@@ -1,0 +1,106 @@
+"""Commands about the PAN shared tasks: score answers, and put rankers to PAN19."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from idiograph.cli.shared import AsJson, Keep, Preset, RecipeFile, bar, out, say, settings
+from idiograph.errors import InputError
+
+
+def pan(
+    truth: Annotated[Path, typer.Argument(help="truth.jsonl, or a PAN19 folder with its truth.")],
+    answers: Annotated[Path, typer.Argument(help="answers.jsonl, or a folder with answers-PROBLEM.json.")],
+    as_json: AsJson = False,
+) -> None:
+    """Score a submission as the PAN evaluators do: verification (PAN20 to 23) or attribution (PAN19)."""
+    if truth.is_dir():
+        found = attribution(truth, answers)
+    else:
+        from idiograph.evaluate.pan import read_answers, read_truth, scores
+
+        found = scores(read_truth(truth), read_answers(answers))
+    say(found, as_json, lambda: print_scores(found))
+
+
+def attribution(truth: Path, answers: Path) -> dict[str, float]:
+    """Macro-F1 of every problem, and their mean."""
+    from idiograph.evaluate.problems import macro_f1, read_answers, read_problems
+
+    problems = read_problems(truth)
+    found = {each.name: macro_f1(each.truth, read_answers(answers, each.name)) for each in problems}
+    found["overall"] = sum(found.values()) / len(found)
+    return {name: round(value, 3) for name, value in found.items()}
+
+
+def print_scores(found: dict[str, float]) -> None:
+    for name, value in found.items():
+        out.print(f"{name:<14}{value:.3f}", highlight=False)
+
+
+def pan19(
+    rankers: Annotated[
+        list[str], typer.Argument(help="Rankers as for `evaluate`, and last the PAN19 folder or JSON lines file.")
+    ],
+    patch: Annotated[list[str] | None, typer.Option(help="Read the models at this grain; may be repeated.")] = None,
+    keep: Keep = None,
+    lang: Annotated[str | None, typer.Option(help="en, fr, it, es, or `any` for all.")] = None,
+    window: Annotated[int | None, typer.Option(help="Tokens that a model reads of a text.", min=4)] = None,
+    preset: Preset = "sound",
+    recipe_file: RecipeFile = None,
+    out_folder: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Also write pan19.json, pan19.md and each ranker's answers.")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Put rankers to PAN19 as they are: RANKER [RANKER …] PAN19. Does the true candidate score highest?"""
+    from idiograph.cli.models import opened
+    from idiograph.evaluate.problems import read_problems
+    from idiograph.evaluate.zeroshot import zero_shot
+
+    if len(rankers) < 2:
+        raise InputError("name at least one ranker and the problems: idiograph pan19 default bm25 pan19/")
+    chosen = settings(preset, recipe_file, {"pan": {"lang": lang, "window": window}})
+    problems = read_problems(Path(rankers[-1]), chosen.pan.lang)
+    found: list[Any] = []
+    with bar("comparing", len(problems)) as update:
+        options = {"keep": keep, "score": chosen.style.score, "window": chosen.pan.window}
+        for ranker in opened(rankers[:-1], patch or [], options):
+            found.append(zero_shot(ranker, problems, chosen.pan, update))
+    if out_folder:
+        write(found, out_folder, preset)
+    say([one.to_json() for one in found], as_json, lambda: print_found(found, preset))
+
+
+def write(found: Sequence[Any], folder: Path, preset: str) -> None:
+    from idiograph.evaluate.problems import write_answers
+    from idiograph.evaluate.zeroshot import markdown
+
+    folder.mkdir(parents=True, exist_ok=True)
+    body = {"preset": preset, "rankers": [one.to_json() for one in found]}
+    (folder / "pan19.json").write_text(json.dumps(body, indent=1), encoding="utf-8")
+    (folder / "pan19.md").write_text(markdown(found) + "\n", encoding="utf-8")
+    for one in found:
+        for each in one.attributed:
+            name = one.ranker.replace(" @ ", "@").replace("/", "-").replace(":", "-")
+            write_answers(each.answers(), folder / "answers" / name, each.problem.name)
+
+
+def print_found(found: Sequence[Any], preset: str) -> None:
+    from idiograph.evaluate.zeroshot import PAPER
+
+    first = found[0]
+    table = Table(title=f"PAN19 {first.lang}, {preset}: {first.texts} texts by {first.authors} authors")
+    for name in ("ranker", "triplet accuracy", "paper", "attribution accuracy", "macro-F1"):
+        table.add_column(name, justify="left" if name == "ranker" else "right")
+    for one in found:
+        grain = one.ranker.rpartition(" @ ")[2]
+        paper = f"{PAPER[grain]:.3f}" if grain in PAPER and one.lang == "en" else "–"
+        cells = [f"{r.value:.3f} [dim]{r.low:.3f}–{r.high:.3f}[/dim]" for r in one.rows[:2]]
+        table.add_row(one.ranker, cells[0], paper, cells[1], f"{one['macro-F1'].value:.3f}")
+    out.print(table)
+    out.print("95 % intervals over authors; paper: its model trained at that grain.", style="dim")

@@ -1,0 +1,77 @@
+"""The command that runs the study."""
+
+import shlex
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from idiograph import __version__
+from idiograph.cli.shared import AsJson, Out, Preset, RecipeFile, bar, say, settings, wrote
+from idiograph.errors import InputError
+
+
+def study(
+    sources: Annotated[
+        list[str], typer.Argument(help="Corpus folders, triplet folders, or `anthology`, the built-in corpus.")
+    ],
+    out_folder: Out,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="A small one, in minutes: it illustrates and decides nothing.")
+    ] = False,
+    backbone: Annotated[
+        list[str] | None, typer.Option(help="Model folder or Hugging Face name, or NAME=FOLDER; may be repeated.")
+    ] = None,
+    steps: Annotated[int | None, typer.Option(help="Steps of training, the same for every model.", min=1)] = None,
+    stage: Annotated[
+        list[str] | None, typer.Option(help="Only these of mine, pack, models, report; may be repeated.")
+    ] = None,
+    pan: Annotated[Path | None, typer.Option(help="PAN attribution problems, for the zero-shot table.")] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, …")] = "auto",
+    workers: Annotated[
+        int, typer.Option(help="Models trained at a time; 0: one after the other, in this process.")
+    ] = 0,
+    budget: Annotated[float, typer.Option(help="Seconds after which no model is begun.")] = float("inf"),
+    preset: Preset = "sound",
+    recipe_file: RecipeFile = None,
+    as_json: AsJson = False,
+) -> None:
+    """Make every table and figure of the paper on your texts, with intervals; a stopped study goes on where it was."""
+    from idiograph.study.prepare import open_pan
+    from idiograph.study.run import STAGES, Wanted
+    from idiograph.study.run import study as study_
+
+    chosen = settings(preset, recipe_file, {})
+    wanted = Wanted(
+        chosen, backbones_of(backbone or []), quick, steps, tuple(stage or STAGES), device, workers, budget,
+        (shlex.join(["idiograph", *sys.argv[1:]]),), __version__, open_pan(pan) if pan else None,
+    )  # fmt: skip
+    with bar("study") as update:
+        found = study_(sources, out_folder, wanted, update)
+    if found is None:
+        wrote(out_folder, f"did {', '.join(stage or STAGES)}")
+        return
+    say(
+        {"page": str(found.page), **found.counts},
+        as_json,
+        lambda: wrote(found.page, told(found.runs, found.claims, quick)),
+    )
+
+
+def told(runs: int, claims: int, quick: bool) -> str:
+    warning = "; a quick run illustrates and decides nothing" if quick else ""
+    return f"{runs} models, {claims} claims put to the test{warning}"
+
+
+def backbones_of(given: list[str]) -> dict[str, str]:
+    """Name → folder; the model that comes with the package if none is given."""
+    from idiograph.loading import default_folder
+
+    found: dict[str, str] = {}
+    for each in given or ["default"]:
+        name, _, folder = each.partition("=") if "=" in each else (Path(each).name, "", each)
+        if name in found:
+            raise InputError(f"two backbones are called '{name}'; give them names: --backbone NAME=FOLDER")
+        found[name] = str(default_folder()) if folder == "default" else folder
+    return found

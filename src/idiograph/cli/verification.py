@@ -1,0 +1,221 @@
+"""Commands about one writer or two: verify, calibrate, and what `evaluate --verify` does."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.table import Table
+
+from idiograph import __version__
+from idiograph.cli.attribution import listed
+from idiograph.cli.shared import (
+    AsJson,
+    Keep,
+    Lang,
+    Model,
+    Overwrite,
+    Patch,
+    Preset,
+    RecipeFile,
+    bar,
+    err,
+    open_style,
+    out,
+    read_text,
+    say,
+    settings,
+)
+from idiograph.errors import ArtifactError
+
+SHOWN = ("Cllr", "Cllr_min", "Cllr_cal", "EER", "AUC", "c@1", "F0.5u", "Brier", "unanswered")
+Label = Annotated[str | None, typer.Option(help="Who counts as the writer: identified, set, first, last or single.")]
+Split = Annotated[list[str] | None, typer.Option(help="Take people of this split of `mine`; may be repeated.")]
+
+
+def verify(
+    a: Annotated[
+        Path, typer.Argument(help="A text file, a folder of .txt files by one hand, or - for standard input.")
+    ],
+    b: Annotated[Path, typer.Argument(help="Another.")],
+    corpus_folder: Annotated[
+        Path | None, typer.Option("--corpus", help="Calibrate on this corpus folder instead of what the model has.")
+    ] = None,
+    calibration: Annotated[Path | None, typer.Option(help="A file that `calibrate -o` wrote.")] = None,
+    prior: Annotated[float, typer.Option(help="Your odds that one person wrote both, before this.", min=1e-9)] = 1.0,
+    model: Model = "default",
+    patch: Patch = None,
+    keep: Keep = None,
+    preset: Preset = "sound",
+    lang: Lang = "en",
+    as_json: AsJson = False,
+) -> None:
+    """One writer or two? A calibrated likelihood ratio for two texts, or for two folders of texts."""
+    from idiograph.answer.reading import passages
+    from idiograph.answer.verify import verify as verify_
+
+    one, two = ([read_text(file, lang) for file in listed(path)] for path in (a, b))
+    for text in (*one, *two):
+        passages(text)  # a text that is too short is refused before the model is opened
+    style = open_style(model, patch, keep)
+    known = known_pairs(style, model, corpus_folder, calibration, preset)
+    verdict = verify_(one, two, style, known, prior)
+    say({**verdict.to_json(), "about": known.about}, as_json, lambda: print_verdict(verdict))
+
+
+def known_pairs(style: Any, model: str, corpus: Path | None, file: Path | None, preset: str) -> Any:
+    """What the ratio rests on: a corpus or file that was named, what lies beside the model, or the built-in anthology."""
+    from idiograph.answer.verify import background, open_background
+    from idiograph.corpus.anthology import anthology
+    from idiograph.corpus.documents import Corpus
+
+    if corpus:
+        opened = Corpus(corpus)
+        with err.status("calibrating"):
+            return background(opened, style, str(corpus))
+    if file or beside(model).is_file():
+        return open_background(file or beside(model), style, preset)
+    with err.status("calibrating"):
+        return background(list(anthology()), style, "the built-in anthology")
+
+
+def print_verdict(v: Any) -> None:
+    out.print(f"log10 LR {v.llr:+.2f}: {v.words}", style="bold", highlight=False)
+    out.print(f"The resemblance is {v.times}.", highlight=False)
+    if v.same is None:
+        out.print("That is too little to say either way.", highlight=False)
+    odds = f"With prior odds of {v.prior_odds:g}:1 that one person wrote both: {v.probability:.0%}."
+    out.print(odds, highlight=False)
+    for warning in v.warnings:
+        out.print(f"Note: {warning}.", style="yellow", highlight=False)
+    known = v.calibration
+    out.print(
+        f"Calibrated on {known.same} same-author and {known.different} different-author pairs of {known.source}; "
+        f"log10 LR from {known.low:+.2f} to {known.high:+.2f}. "
+        "It holds for texts like those. Evidence, not a verdict.",
+        style="dim",
+        highlight=False,
+    )
+
+
+def calibrate(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="A model folder, or `default`.")],
+    folder: Annotated[Path, typer.Argument(metavar="CORPUS|TRIPLETS", help="Texts of known writers.")],
+    label: Label = None,
+    split: Split = None,
+    method: Annotated[str | None, typer.Option(help="logistic, kde or isotonic.")] = None,
+    pairs: Annotated[int | None, typer.Option(help="Same-author pairs to draw, at most.", min=1)] = None,
+    patch: Patch = None,
+    keep: Keep = None,
+    file: Annotated[Path | None, typer.Option("--out", "-o", help="Write it here, not into the model folder.")] = None,
+    report: Annotated[
+        Path | None, typer.Option(help="Also measure it, leaving out one writer at a time; a folder for the report.")
+    ] = None,
+    preset: Preset = "sound",
+    recipe_file: RecipeFile = None,
+    overwrite: Overwrite = False,
+    as_json: AsJson = False,
+) -> None:
+    """Learn what a model's scores mean from pairs of texts by known writers, and keep it beside the model."""
+    from idiograph.answer.pairing import open_pairs
+    from idiograph.answer.verify import learn
+
+    given = {"label": label, "split": tuple(split) if split else None, "method": method, "pairs": pairs}
+    chosen = settings(preset, recipe_file, {"calibrate": given, "style": {"keep": keep}})
+    target = file or beside(model)
+    if not target.parent.is_dir():
+        raise ArtifactError(f"there is no folder '{target.parent}' to keep the calibration in; name a file with -o")
+    if target.exists() and not overwrite:
+        raise ArtifactError(f"'{target}' is there already; choose another -o, or pass --overwrite")
+    with err.status("drawing pairs"):
+        found, fingerprint = open_pairs(folder, chosen.calibrate)
+    style = open_style(model, patch, keep)
+    with bar("calibrating") as update:
+        known = learn(found, style, f"{folder} ({fingerprint})", chosen.calibrate, preset=preset, progress=update)
+    known.save(target)
+    if report:
+        verified([(style.name, style)], folder, report, chosen)
+    say({"file": str(target), **known.to_json()}, as_json, lambda: print_calibration(target, known))
+
+
+def beside(model: str) -> Path:
+    """Where a model's calibration is kept."""
+    from idiograph.answer.verify import FILE
+    from idiograph.loading import default_folder
+
+    return (default_folder() if model == "default" else Path(model)) / FILE
+
+
+def print_calibration(target: Path, known: Any) -> None:
+    c = known.calibration
+    out.print(
+        f"{target}: {c.method}, from {c.same} same-author and {c.different} different-author pairs; "
+        f"log10 LR from {c.low:+.2f} to {c.high:+.2f}",
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+def verified(systems: Sequence[tuple[str, Any]], folder: Path, report: Path | None, chosen: Any) -> list[Any]:
+    """Measure systems on the pairs of a folder, each pair calibrated on the pairs of other writers."""
+    import numpy as np
+
+    from idiograph.answer.calibrate import INCONCLUSIVE, cross_fitted
+    from idiograph.answer.pairing import open_pairs
+    from idiograph.answer.verify import scored
+    from idiograph.evaluate.verification import Judged, measure
+
+    pairs, fingerprint = open_pairs(folder, chosen.calibrate)
+    results = []
+    with bar("verifying", len(systems)) as update:
+        for number, (name, ranker) in enumerate(systems):
+            update(number, None, f"verifying with {name}")
+            known = scored(pairs, ranker)
+            llr = cross_fitted(known, [p.writers for p in pairs], chosen.calibrate.method)
+            judged = Judged(known.scores, llr, np.asarray(known.same), tuple(p.anchor for p in pairs), INCONCLUSIVE)
+            results.append(measure(judged, name, folder.name, chosen.evaluate.resamples // 5, chosen.evaluate.seed))
+    if report:
+        write_report(results, report, f"{folder.name} ({fingerprint})", chosen)
+    return results
+
+
+def write_report(results: Sequence[Any], report: Path, source: str, chosen: Any) -> None:
+    """report.json, report.md and report.html."""
+    from idiograph.evaluate.evidence_plots import evidence
+    from idiograph.evaluate.verification import markdown
+    from idiograph.pages import render
+    from idiograph.store import now
+
+    report.mkdir(parents=True, exist_ok=True)
+    about = {"version": __version__, "date": now(), "preset": chosen.preset, "source": source}
+    about |= {"recipe": chosen.calibrate.model_dump()}
+    body = {**about, "systems": [r.to_json() for r in results]}
+    (report / "verification.json").write_text(json.dumps(body, indent=1), encoding="utf-8")
+    (report / "verification.md").write_text(markdown(results, SHOWN) + "\n", encoding="utf-8")
+    page = render(
+        "verification.html",
+        title="verification",
+        version=__version__,
+        date=about["date"][:10],
+        preset=chosen.preset,
+        pairs=results[0].pairs,
+        measures=SHOWN,
+        found=results,
+        figures=[evidence(r.curves) for r in results],
+        source=source,
+        seed=chosen.calibrate.seed,
+    )
+    (report / "verification.html").write_text(page, encoding="utf-8")
+
+
+def print_verified(results: Sequence[Any]) -> None:
+    first = results[0]
+    table = Table(title=f"{first.pairs}: {first.same} pairs by one hand, {first.different} by two", padding=(0, 0))
+    table.add_column("system")
+    for name in SHOWN:
+        table.add_column(name, justify="right", no_wrap=True)
+    for one in results:
+        table.add_row(one.system.replace(" @ ", "\n@ "), *(f"{one[name].value:.3f}" for name in SHOWN))
+    out.print(table)
+    out.print("Each pair was calibrated on the pairs of other writers.", style="dim")

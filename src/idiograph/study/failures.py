@@ -1,0 +1,101 @@
+"""What stands before the right answer? Distractors by rank: field, authors and words, against random spans.
+
+The published buckets hold the true positive itself, whose overlap with itself makes the headline. Here it and every other
+span by the anchor's author-set is left out, and a bucket is of the distractor's own rank.
+"""
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from idiograph.study.bench import Bench, Doubles, Ints
+from idiograph.study.found import Found, Sample
+from idiograph.study.granularity import slug
+from idiograph.study.published import FAILURES
+from idiograph.study.results import Outcome
+from idiograph.study.table import NAN, Cell, Row, Table
+
+BUCKETS = ((1, 1), (2, 5), (6, 20), (21, 100))
+QUANTITIES = ("same field", "an author in common", "words of the anchor", "words of the positive")
+WORD = re.compile(r"\w+")
+
+
+def words(text: str) -> frozenset[str]:
+    return frozenset(WORD.findall(text.lower()))
+
+
+def jaccard(a: frozenset[str], b: frozenset[str]) -> float:
+    return len(a & b) / max(len(a | b), 1)
+
+
+def facts(bench: Bench, anchor: int, positive: int, others: Sequence[int]) -> Doubles:
+    """(4,): the mean of each quantity over some spans of the pool, for one anchor."""
+    me, it = int(bench.anchors[anchor]), words(bench.texts[int(bench.pool[positive])])
+    mine = words(bench.texts[me])
+    rows = []
+    for other in others:
+        at = int(bench.pool[other])
+        its = words(bench.texts[at])
+        field, author = bool(bench.domains[me] & bench.domains[at]), bool(bench.authors[me] & bench.authors[at])
+        rows.append((field, author, jaccard(mine, its), jaccard(it, its)))
+    return np.array(rows, np.float64).mean(axis=0) if rows else np.full(len(QUANTITIES), NAN)
+
+
+def distractors(bench: Bench, top: Ints, published: bool = False) -> dict[str, Doubles]:
+    """Bucket → (A, 4). `published` keeps spans by the same author-set in, and takes their ranks as they are."""
+    relevant, own = bench.relevant(), bench.own()
+    positive = dict(zip(bench.triplets[:, 0].tolist(), bench.triplets[:, 1].tolist(), strict=True))
+    chance = np.random.default_rng(7)
+    found: dict[str, list[Doubles]] = {name(bucket): [] for bucket in BUCKETS} | {"random": []}
+    for anchor, ranking in enumerate(top):
+        there = ranking[~own[anchor, ranking]]
+        line = there if published else there[~relevant[anchor, there]]
+        for low, high in BUCKETS:
+            found[name((low, high))].append(facts(bench, anchor, positive[anchor], line[low - 1 : high].tolist()))
+        free = np.flatnonzero(~relevant[anchor] & ~own[anchor])
+        some = chance.choice(free, min(5, len(free)), replace=False).tolist()
+        found["random"].append(facts(bench, anchor, positive[anchor], some))
+    return {bucket: np.stack(rows) for bucket, rows in found.items()}
+
+
+def name(bucket: tuple[int, int]) -> str:
+    low, high = bucket
+    return f"rank {low}" if low == high else f"ranks {low}–{high}"
+
+
+def ranked(found: Found, outcome: Outcome | None) -> bool:
+    """Were the heads of the rankings kept?"""
+    return outcome is not None and all(f"{outcome.run.patch}|{b.name}|top" in outcome.arrays for b in found.on("base"))
+
+
+def modes(found: Found, outcome: Outcome, published: bool = False) -> Table:
+    """Each quantity by the rank of the distractor."""
+    benches = found.on("base")
+    parts = [distractors(b, outcome.arrays[f"{outcome.run.patch}|{b.name}|top"], published) for b in benches]
+    clusters = np.concatenate([bench.clusters for bench in benches])
+    rows = []
+    for bucket in parts[0]:
+        values = np.concatenate([part[bucket] for part in parts])
+        cells = [Sample(values[:, at], clusters).cell(theirs(q, bucket)) for at, q in enumerate(QUANTITIES)]
+        rows.append(Row(bucket, tuple(cells)))
+    rule = "spans by the anchor's own author-set kept in, as published" if published else "right answers left out"
+    title = f"Distractors by rank, {rule}, {outcome.run.backbone} at {outcome.run.patch}, {outcome.run.stage}"
+    text = (
+        "Shares of distractors from the anchor's field and with one of its authors, and word overlap (Jaccard) with the "
+        "anchor and with its positive. Random: other spans of the pool. Published values are of other buckets: of the true "
+        "positive's rank, with the true positive among those averaged."
+    )
+    kind = "published-buckets" if published else "distractors"
+    file = f"{kind}-{outcome.run.stage}-{slug(outcome.run.backbone)}-{slug(outcome.run.patch)}"
+    return Table(file, title, QUANTITIES, tuple(rows), text, "rank")
+
+
+def theirs(quantity: str, bucket: str) -> float:
+    return FAILURES.get(f"{quantity}, {bucket}", FAILURES.get(quantity, NAN) if bucket == "ranks 2–5" else NAN)
+
+
+def found_at(found: Found, outcome: Outcome) -> Cell:
+    """How often the first hit is right."""
+    sample = found.measure(outcome, "Hit@1")
+    return Cell() if sample is None else sample.cell(FAILURES["Hit@1"])

@@ -1,0 +1,129 @@
+"""The figures of the study, as SVG text; drawn with the tools of `evaluate.plots`."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from idiograph.evaluate.plots import FIRST, INK, SECOND, SOFT, panels, svg
+from idiograph.study.bench import Doubles
+from idiograph.study.patchsize import SHAPES, Curve, coefficient
+from idiograph.study.table import Cell, Table
+
+COLOURS = (FIRST, SECOND, "#b45309", "#7c3aed", "#be123c", "#4d7c0f", "#0369a1", SOFT)
+TILES = 9  # tokens of each text in the drawing of scoring modes
+
+
+def scoring_modes() -> str:
+    """Three ways to compare two texts: one vector each, a vector a token, a vector a patch."""
+    figure, axes = panels(3, width=10.0, height=2.4)
+    for axis, (title, size) in zip(
+        axes, (("mean pooling", TILES), ("late interaction", 1), ("patches of three", 3)), strict=True
+    ):
+        for row, colour in ((1.0, FIRST), (0.0, SECOND)):
+            for start in range(0, TILES, size):
+                rectangle(axis, start + 0.08, row, min(size, TILES - start) - 0.16, 0.45, colour)
+        count = math.ceil(TILES / size)
+        for at in range(count):
+            there = (at * 2 + 1) % count
+            ends = [(at + 0.5) * TILES / count, (there + 0.5) * TILES / count]
+            axis.plot(ends, [1.0, 0.45], color=INK, linewidth=0.8, alpha=0.6)
+        axis.set(title=title, xlim=(-0.2, TILES + 0.2), ylim=(-0.1, 1.6))
+        axis.axis("off")
+    return svg(figure)
+
+
+def rectangle(axis: Any, left: float, bottom: float, width: float, height: float, colour: str) -> None:
+    right, top = left + width, bottom + height
+    axis.fill([left, right, right, left], [bottom, bottom, top, top], color=colour, alpha=0.75, linewidth=0)
+
+
+def lines(tables: Mapping[str, Table], places: Sequence[float], axis_label: str, width: float = 11.0) -> str:
+    """A panel a table: its rows as lines over the columns, with intervals."""
+    figure, axes = panels(len(tables), width=width, height=3.4)
+    for axis, (title, table) in zip(axes, tables.items(), strict=True):
+        for number, row in enumerate(table.rows):
+            draw(axis, places, row.cells, row.label, COLOURS[number % len(COLOURS)])
+        axis.set(title=title, xlabel=axis_label, xticks=list(places))
+    axes[-1].legend(frameon=False, fontsize=7, loc="best")
+    return svg(figure)
+
+
+def draw(axis: Any, places: Sequence[float], cells: Sequence[Cell], label: str, colour: str) -> None:
+    known = [(at, cell) for at, cell in zip(places, cells, strict=True) if cell.known]
+    if not known:
+        return
+    values = np.array([cell.value for _, cell in known])
+    low, high = (np.array([getattr(cell, side) for _, cell in known]) for side in ("low", "high"))
+    error = np.nan_to_num(np.stack([values - low, high - values]))
+    axis.errorbar(
+        [at for at, _ in known], values, yerr=error, label=label, color=colour, marker="o", markersize=3, linewidth=1.2
+    )
+
+
+def temperature(table: Table, published: str) -> str:
+    """A line a grain over the temperatures; the published one is marked."""
+    figure, (axis,) = panels(1, width=8.5, height=3.6)
+    for number, row in enumerate(table.rows):
+        draw(axis, range(len(row.cells)), row.cells, row.label, COLOURS[number % len(COLOURS)])
+    axis.set(xticks=range(len(table.columns)), xticklabels=table.columns, xlabel="temperature", ylabel="R@20")
+    if published in table.columns:
+        axis.axvspan(table.columns.index(published) - 0.3, table.columns.index(published) + 0.3, color=SOFT, alpha=0.18)
+    axis.legend(frameon=False, fontsize=7)
+    return svg(figure)
+
+
+def geometry(table: Table) -> str:
+    """Alignment against uniformity: ours filled, the published ones hollow."""
+    figure, axes = panels(2, width=9.5, height=3.6)
+    for side, axis in zip(("ours", "published"), axes, strict=True):
+        for number, row in enumerate(table.rows):
+            near, far = (cell.value if side == "ours" else cell.published for cell in row.cells)
+            if not math.isnan(near + far):
+                axis.plot([far], [near], marker="o", linestyle="", color=COLOURS[number % len(COLOURS)])
+                axis.annotate(row.label, (far, near), fontsize=7, xytext=(4, 3), textcoords="offset points")
+        axis.set(xlabel="uniformity (lower: more spread)", ylabel="alignment (lower: closer)", title=side)
+        axis.margins(0.25)
+    return svg(figure)
+
+
+def scatter(meaning: Doubles, style: Doubles, limit: int = 800) -> str:
+    """Pairs by likeness of meaning and of style: positives and negatives."""
+    figure, (axis,) = panels(1, width=6.0, height=4.2)
+    for column, (label, colour) in enumerate((("same author", FIRST), ("different authors", SOFT))):
+        axis.scatter(
+            meaning[:limit, column], style[:limit, column], s=6, alpha=0.5, color=colour, label=label, rasterized=True
+        )
+    axis.set(xlabel="likeness of meaning (untrained)", ylabel="likeness of style (trained)")
+    axis.legend(frameon=False)
+    return svg(figure)
+
+
+def patch_sizes(curves: Mapping[str, Curve], coefficient_published: float) -> str:
+    """The best size by length: how often each is chosen in resamples, and the curves through the choices."""
+    figure, axes = panels(len(curves), width=11.0, height=3.2)
+    for axis, (name, one) in zip(axes, curves.items(), strict=True):
+        for at, length in enumerate(one.lengths):
+            values, counts = np.unique(one.best_resampled[:, at], return_counts=True)
+            axis.scatter(np.full(len(values), length), values, s=160 * counts / counts.sum(), color=FIRST, alpha=0.6)
+        fine = np.linspace(one.lengths.min(), one.lengths.max(), 60)
+        for number, shape in enumerate(SHAPES):
+            factor, _ = coefficient(one.lengths, one.best, shape)
+            axis.plot(fine, factor * SHAPES[shape](fine), color=COLOURS[number], linewidth=1, label=shape)
+        axis.plot(
+            fine, coefficient_published * np.sqrt(fine), color=INK, linestyle=":", linewidth=1.2, label="published"
+        )
+        axis.set(title=name, xlabel="tokens of a span", ylim=(0.5, 5.5))
+    axes[-1].legend(frameon=False, fontsize=7)
+    return svg(figure)
+
+
+def histograms(parts: Mapping[str, Doubles]) -> str:
+    """One distribution a panel, with its mean: signal and noise of word overlap."""
+    figure, axes = panels(len(parts), width=2.6 * len(parts), height=2.3)
+    for axis, (name, values) in zip(axes, parts.items(), strict=True):
+        axis.hist(values, bins=30, color=FIRST)
+        axis.axvline(float(values.mean()), color=INK, linewidth=1)
+        axis.set(xlabel=f"{name}\nmean {values.mean():.3f}", yticks=[])
+    return svg(figure)

@@ -1,0 +1,109 @@
+"""Where a model puts texts: alignment and uniformity, and whether style is more than likeness of meaning."""
+
+import math
+
+import numpy as np
+
+from idiograph.study.bench import Doubles
+from idiograph.study.found import Found, Sample, shown
+from idiograph.study.granularity import named, slug
+from idiograph.study.plan import GRAINS
+from idiograph.study.published import GEOMETRY, SEMANTIC
+from idiograph.study.results import Outcome
+from idiograph.study.table import NAN, Cell, Row, Table
+
+
+def spread(found: Found, backbone: str, stage: str = "main") -> Table:
+    """Alignment and uniformity of texts' mean vectors, whatever the grain of training; lower is better for both."""
+    rows = []
+    for grain in ("untrained", *GRAINS):
+        outcome = found.untrained(backbone) if grain == "untrained" else found.outcome(backbone, grain, stage)
+        near, far = GEOMETRY.get(grain, (NAN, NAN))
+        aligned = found.triplets(outcome, "alignment")
+        rows.append(Row(named(grain), (shown(aligned, near), uniformity(found, outcome, far))))
+    how = "learned temperature" if stage == "main" else "published loss and temperature"
+    title = f"Alignment and uniformity, {found.main} sentences, {backbone}, {how}"
+    text = (
+        "Alignment: mean squared distance of anchor and positive. Uniformity: log of the mean of exp(−2 d²) over pairs of "
+        "anchors. Both of the mean of a text's patches, of unit length, so that grains can be compared."
+    )
+    return Table(f"geometry-{stage}-{slug(backbone)}", title, ("alignment", "uniformity"), tuple(rows), text)
+
+
+def uniformity(found: Found, outcome: Outcome | None, published: float) -> Cell:
+    """The log of a mean: the interval is that of the mean, through the log."""
+    if outcome is None:
+        return Cell(published=published)
+    benches = found.on("base")
+    keys = [f"{outcome.run.patch}|{bench.name}|uniformity" for bench in benches]
+    if any(key not in outcome.arrays for key in keys):
+        return Cell(published=published)
+    values = np.concatenate([outcome.arrays[key] for key in keys]).astype(np.float64)
+    clusters = np.concatenate(
+        [bench.clusters[: len(outcome.arrays[k])] for bench, k in zip(benches, keys, strict=True)]
+    )
+    cell = Sample(values, clusters).cell()
+    return Cell(math.log(cell.value), log(cell.low), log(cell.high), published)
+
+
+def log(value: float) -> float:
+    return math.log(value) if value > 0 else NAN
+
+
+def pairs(found: Found, backbone: str, stage: str = "main") -> tuple[Sample, Sample] | None:
+    """Cosines by meaning (the untrained model) and by style (the same, trained): (T, 2) of positives and negatives."""
+    meaning = found.triplets(found.untrained(backbone), "cosines", reading="whole")
+    style = found.triplets(found.outcome(backbone, "whole", stage), "cosines")
+    return None if meaning is None or style is None else (meaning, style)
+
+
+def semantic(found: Found, backbone: str, stage: str = "main") -> Table:
+    """Margins between same-author and other pairs on both axes, and how the axes are correlated, within and across."""
+    both = pairs(found, backbone, stage)
+    rows: list[Row] = []
+    if both is not None:
+        meaning, style = both
+        for label, sample, key in (("style", style, "margin of style"), ("meaning", meaning, "margin of meaning")):
+            margin = Sample(sample.values[:, 0] - sample.values[:, 1], sample.clusters)
+            rows.append(Row(f"margin of {label}", (margin.cell(SEMANTIC[key]),)))
+            rows.append(Row(f"margin of {label}, in standard deviations", (effect(sample),)))
+        rows.append(
+            Row("correlation, all pairs", (correlated(meaning, style, (0, 1), SEMANTIC["pooled correlation"]),))
+        )
+        rows.append(Row("correlation, same author", (correlated(meaning, style, (0,)),)))
+        rows.append(Row("correlation, different authors", (correlated(meaning, style, (1,)),)))
+    how = "learned temperature" if stage == "main" else "published loss and temperature"
+    title = f"Likeness of meaning and of style, {found.main} sentences, {backbone}, {how}"
+    text = (
+        "Meaning: cosine by the backbone as it came, an encoder of meaning. Style: cosine by the same backbone, trained. "
+        "The paper's measure of meaning is another model (E5); margins in cosine depend on how wide a model spreads texts, "
+        "so they are also given in standard deviations of the different-author pairs."
+    )
+    return Table(f"semantic-{stage}-{slug(backbone)}", title, ("value",), tuple(rows), text, "quantity")
+
+
+def effect(sample: Sample) -> Cell:
+    """The margin in standard deviations of the pairs of different authors."""
+    near, far = sample.values.T
+    return Sample((near - far) / far.std(), sample.clusters).cell()
+
+
+def correlated(a: Sample, b: Sample, columns: tuple[int, ...], published: float = NAN, resamples: int = 1000) -> Cell:
+    """Pearson's correlation over pairs, with an interval from drawing author-sets."""
+    x, y = a.values[:, columns], b.values[:, columns]
+    _, at = np.unique(a.clusters, return_inverse=True)
+    sums = np.stack([np.bincount(at, each) for each in moments(x, y)])  # (6, clusters)
+    drawn = np.random.default_rng(7).integers(sums.shape[1], size=(resamples, sums.shape[1]))
+    values = pearson(sums[:, drawn].sum(axis=2))
+    low, high = np.quantile(values, (0.025, 0.975))
+    return Cell(float(pearson(sums.sum(axis=1))), float(low), float(high), published)
+
+
+def moments(x: Doubles, y: Doubles) -> list[Doubles]:
+    return [each.sum(axis=1) for each in (np.ones_like(x), x, y, x * x, y * y, x * y)]
+
+
+def pearson(sums: Doubles) -> Doubles:
+    """From n, Σx, Σy, Σx², Σy², Σxy."""
+    n, x, y, xx, yy, xy = sums
+    return (n * xy - x * y) / np.sqrt((n * xx - x * x) * (n * yy - y * y))

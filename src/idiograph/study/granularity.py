@@ -1,0 +1,118 @@
+"""Which grain is best? A table for each length of span, and every model read at grains that it was not trained at."""
+
+from idiograph.study.found import Found, minus, shown
+from idiograph.study.plan import GRAINS, SWAPPED
+from idiograph.study.published import MEASURES, RETRIEVAL
+from idiograph.study.results import Outcome
+from idiograph.study.table import NAN, Cell, Row, Table
+
+NAMES = {"whole": "mean pooling", "ngram:1": "late interaction", "whole as ngram:1": "mean pooling, read as LI"}
+SWAP = "whole as ngram:1"
+LEARNED = "learned:3"
+ORDER = ("whole", SWAP, *GRAINS[1:], LEARNED)
+
+
+def named(grain: str) -> str:
+    """The name that the literature uses, with ours."""
+    return f"{NAMES[grain]} ({grain})" if grain in NAMES else grain
+
+
+def learned(found: Found, backbone: str, stage: str) -> Outcome | None:
+    """Boundaries on a budget beside our temperatures, the last published penalty beside the published one."""
+    kind = "budget" if stage == "main" else "reg2"
+    named = [o for o in found.outcomes if (o.run.backbone, o.run.patch, o.run.stage) == (backbone, LEARNED, "learned")]
+    return next((o for o in named if o.run.model.get("boundaries") == kind), None)
+
+
+def retrieval(found: Found, backbone: str, sentences: int, stage: str = "main") -> Table:
+    """Every grain on spans of one length; `stage` is the temperature that was used: ours, or the published one."""
+    rows = []
+    for grain in ORDER:
+        patch, _, reading = grain.partition(" as ")
+        outcome = learned(found, backbone, stage) if patch == LEARNED else found.outcome(backbone, patch, stage)
+        theirs = RETRIEVAL.get(sentences, {}).get(grain, (NAN,) * 4)
+        cells = [
+            shown(found.measure(outcome, name, sentences, reading), value)
+            for name, value in zip(MEASURES, theirs, strict=True)
+        ]
+        rows.append(Row(named(grain), tuple(cells)))
+    rows.insert(0, untrained(found, backbone, sentences))
+    how = "temperature learned, mean over patches" if stage == "main" else "published loss: sum over patches, τ = 0.5"
+    title = f"Retrieval by grain, {sentences} sentences, {backbone}, {how}"
+    return Table(f"base-{sentences}-{stage}-{slug(backbone)}", title, MEASURES, tuple(marked(rows)), note(found))
+
+
+def untrained(found: Found, backbone: str, sentences: int) -> Row:
+    outcome = found.untrained(backbone)
+    cells = [shown(found.measure(outcome, name, sentences, "ngram:3")) for name in MEASURES]
+    return Row("untrained, read at ngram:3", tuple(cells))
+
+
+def marked(rows: list[Row]) -> list[Row]:
+    """The rows, the best by the first measure marked."""
+    known = [row.cells[0].value for row in rows if row.cells[0].known]
+    best = max(known, default=NAN)
+    return [Row(row.label, row.cells, row.cells[0].value == best) for row in rows]
+
+
+def note(found: Found) -> str:
+    sizes = {len(bench.pool) for bench in found.on("base")}
+    anchors = sum(len(bench.anchors) for bench in found.on("base"))
+    where = ", ".join(found.corpora)
+    return (
+        f"{where}: {anchors} anchors against pools of {' and '.join(map(str, sorted(sizes)))} spans, the same size for "
+        "every length. Intervals from resampling author-sets; the paper's values are on its own corpus and pools."
+    )
+
+
+def slug(name: str) -> str:
+    return "".join(c if c.isalnum() else "-" for c in name.lower()).strip("-")
+
+
+def swap(found: Found, backbone: str, stage: str = "main") -> Table:
+    """Rows: what a model was trained at; columns: what it is read at."""
+    rows = []
+    for grain in ("untrained", *GRAINS):
+        outcome = found.untrained(backbone) if grain == "untrained" else found.outcome(backbone, grain, stage)
+        readings = [*SWAPPED, grain if grain != "untrained" else ""]
+        cells = [shown(found.measure(outcome, "R@20", reading=reading)) if reading else Cell() for reading in readings]
+        rows.append(Row(named(grain), tuple(cells)))
+    columns = (*(f"read at {grain}" for grain in SWAPPED), "read as trained")
+    title = f"R@20 of weights read at another grain, {found.main} sentences, {backbone}"
+    return Table(f"swap-{slug(backbone)}", title, columns, tuple(rows), note(found), "trained at")
+
+
+def lead(found: Found, backbone: str, stage: str = "main") -> Table:
+    """How much each grain is ahead of mean pooling, anchor by anchor."""
+    rows = []
+    for grain in (*GRAINS[1:], LEARNED):
+        outcome = learned(found, backbone, stage) if grain == LEARNED else found.outcome(backbone, grain, stage)
+        whole = found.outcome(backbone, "whole", stage)
+        cells = [
+            shown(minus(found.measure(outcome, "R@20", size), found.measure(whole, "R@20", size)), gap(grain, size))
+            for size in found.lengths
+        ]
+        rows.append(Row(f"{grain} − whole", tuple(cells)))
+    columns = tuple(f"{size} sentences" for size in found.lengths)
+    how = "learned temperature" if stage == "main" else "published temperature"
+    title = f"Lead over mean pooling in R@20, {how}, {backbone}"
+    return Table(f"lead-{stage}-{slug(backbone)}", title, columns, tuple(rows), note(found), "difference")
+
+
+def gap(grain: str, sentences: int) -> float:
+    """The same difference as published."""
+    theirs = RETRIEVAL.get(sentences, {})
+    return theirs[grain][0] - theirs["whole"][0] if grain in theirs else NAN
+
+
+def by_corpus(found: Found, backbone: str, stage: str = "main") -> Table:
+    """R@20 of every grain on each corpus for itself."""
+    rows = []
+    for corpus in found.corpora:
+        models = [found.outcome(backbone, grain, stage) for grain in GRAINS]
+        plain = shown(found.measure(found.untrained(backbone), reading="ngram:3", corpus=corpus))
+        rows.append(Row(corpus, (plain, *(shown(found.measure(model, corpus=corpus)) for model in models))))
+    how = "learned temperature" if stage == "main" else "published loss"
+    title = f"R@20 by corpus, {found.main} sentences, {how}, {backbone}"
+    columns = ("untrained, ngram:3", *GRAINS)
+    return Table(f"corpora-{stage}-{slug(backbone)}", title, columns, tuple(rows), note(found), "corpus")

@@ -1,0 +1,164 @@
+"""From mined triplets to a pack: what is trained on, what is measured on, and which models are to be made."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from idiograph.corpus.triplets import configurations, read_triplets, splits
+from idiograph.errors import InputError
+from idiograph.evaluate.problems import NOBODY, read_problems
+from idiograph.neural.triplets import Triplets, read_folder
+from idiograph.store import write_json
+from idiograph.study.bench import Bench, collect, save_bench, smaller
+from idiograph.study.pack import LISTING, Problems
+from idiograph.study.plan import Run
+
+Progress = Callable[[int, int | None, str], None]
+PanRow = tuple[str, str, str]  # problem, candidate (none for nobody's), text
+
+
+@dataclass(frozen=True, slots=True)
+class Portions:
+    """How much goes into a pack. Numbers are for each corpus."""
+
+    train: int = 5000  # rows of each configuration
+    lengths: tuple[int, ...] = (2, 4, 8)  # of the spans that are trained on
+    anchors: int = 400
+    pool: int = 1600
+    valid: tuple[int, int] = (150, 600)
+    unrestricted: tuple[int, ...] = (2, 4, 6, 8)
+    unknown: int = 400  # texts of other registers
+    longest: int = 512  # tokens that are read
+    train_longest: int = 256  # tokens that are trained on
+
+
+def prepare(
+    sources: Mapping[str, Path],
+    out: Path,
+    runs: Sequence[Run],
+    portions: Portions,
+    *,
+    preset: str = "sound",
+    main: int = 4,
+    problems: Problems | None = None,
+    seed: int = 7,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Write a pack; returns what pack.json says. A configuration that a corpus lacks is left out of the pack."""
+    for part in ("train", "valid", "bench"):
+        (out / part).mkdir(parents=True, exist_ok=True)
+    tell = progress or (lambda done, total, what: None)  # noqa: ARG005
+    about: dict[str, Any] = {"preset": preset, "main": main, "longest": portions.longest, "seed": seed}
+    about |= {
+        "train_longest": portions.train_longest,
+        "keep_own": preset == "paper",
+        "train": {},
+        "valid": [],
+        "benches": [],
+        "pan": None,
+    }
+    for at, (name, folder) in enumerate(sources.items()):
+        tell(at, len(sources), f"packing {name}")
+        pack_training(name, folder, out, portions, main, about, seed)
+        pack_benches(name, folder, out, portions, main, about, seed)
+    if not about["benches"]:
+        raise InputError("no corpus has a test split to measure on; mine a larger corpus")
+    if problems is not None:
+        problems.save(out / "pan.npz")
+        about["pan"] = "pan.npz"
+    about["runs"] = [run.to_json() for run in runs if run.rule == "none" or run.rule in about["train"]]
+    write_json(out / LISTING, about)
+    return about
+
+
+def pack_training(
+    name: str, folder: Path, out: Path, portions: Portions, main: int, about: dict[str, Any], seed: int
+) -> None:
+    """Triplets to learn from: those of topics decoupled in several lengths, the others in the main one."""
+    there = configurations(folder)
+    for rule in ("base", "unrestricted", "ict"):
+        for size in portions.lengths if rule == "base" else (main,):
+            configuration = f"{rule}-{size}"
+            if configuration in there and "train" in splits(folder, configuration):
+                part = some(read_folder(folder, "train", [configuration]), portions.train, seed)
+                path = f"train/{name}-{configuration}.npz"
+                replace(part, name=f"{name}/{configuration}").save(out / path)
+                about["train"].setdefault(rule, []).append(path)
+
+
+def some(triplets: Triplets, count: int, seed: int) -> Triplets:
+    """At most so many rows, and the texts that they need."""
+    rows = triplets.rows[np.sort(np.random.default_rng(seed).permutation(len(triplets))[:count])]
+    used, new = np.unique(rows, return_inverse=True)
+    texts = [triplets.texts[int(at)] for at in used]
+    return Triplets(triplets.name, texts, new.reshape(rows.shape), triplets.labels[used], triplets.documents[used])
+
+
+def pack_benches(
+    name: str, folder: Path, out: Path, portions: Portions, main: int, about: dict[str, Any], seed: int
+) -> None:
+    there = [c for c in configurations(folder) if "test" in splits(folder, c) and not c.startswith("ict")]
+    whole = {c: opened(name, folder, c, "test") for c in there}
+    base = {c: bench for c, bench in whole.items() if bench.rule == "base"}
+    equal = min(portions.pool, *(len(bench.pool) for bench in base.values()))
+    for bench in whole.values():
+        if bench.rule == "base" or bench.sentences in portions.unrestricted:
+            pool = natural(bench, portions) if about["keep_own"] else equal
+            write(smaller(bench, portions.anchors, pool if bench.rule == "base" else 0, seed), out, about["benches"])
+    if f"base-{main}" in there and "valid" in splits(folder, f"base-{main}"):
+        valid = opened(name, folder, f"base-{main}", "valid")
+        write(smaller(valid, *portions.valid, seed), out, about["valid"], "valid")
+
+
+def natural(bench: Bench, portions: Portions) -> int:
+    return min(len(bench.pool), 4 * portions.pool)
+
+
+def opened(name: str, folder: Path, configuration: str, split: str) -> Bench:
+    rule, _, size = configuration.rpartition("-")
+    return collect(read_triplets(folder, configuration, split), name, rule, int(size))
+
+
+def write(bench: Bench, out: Path, listing: list[str], part: str = "bench") -> None:
+    path = f"{part}/{bench.name.replace('/', '-')}.npz"
+    save_bench(bench, out / path)
+    listing.append(path)
+
+
+def open_pan(source: Path, limit: int = 400, lang: str = "en", seed: int = 7) -> Problems:
+    """The problems of a PAN19 folder or file in one language."""
+    found = read_problems(source, lang)
+    known = [(p.name, author, text) for p in found for author, texts in p.known.items() for text in texts]
+    unknown = [(p.name, p.truth.get(file, NOBODY), text) for p in found for file, text in p.unknown.items()]
+    return problems_of(known, unknown, limit, seed)
+
+
+def problems_of(known: Iterable[PanRow], unknown: Iterable[PanRow], limit: int, seed: int = 7) -> Problems:
+    """Attribution problems as arrays; unknown texts that no candidate wrote are left out, and many are made fewer."""
+    texts: list[str] = []
+    candidates: dict[tuple[str, str], list[str]] = {}
+    for problem, candidate, text in known:
+        candidates.setdefault((problem, candidate), []).append(text)
+    numbers = {key: at for at, key in enumerate(candidates)}
+    names = list(dict.fromkeys(problem for problem, _ in candidates))
+    rows = [(numbers[p, c], names.index(p), text) for p, c, text in unknown if (p, c) in numbers]
+    if not rows:
+        raise InputError("no unknown text is by one of the candidates")
+    chosen = np.sort(np.random.default_rng(seed).permutation(len(rows))[:limit])
+    texts += [rows[at][2] for at in chosen]
+    writer = [at for key, at in numbers.items() for _ in candidates[key]]
+    texts += [text for group in candidates.values() for text in group] + ["\n".join(g) for g in candidates.values()]
+    ends = np.cumsum([len(chosen), len(writer), len(candidates)])
+    return Problems(
+        texts,
+        np.arange(len(chosen)),
+        np.array([rows[at][0] for at in chosen], np.int64),
+        np.array([rows[at][1] for at in chosen], np.int64),
+        np.array([names.index(problem) for problem, _ in candidates], np.int64),
+        np.arange(ends[0], ends[1]),
+        np.array(writer, np.int64),
+        np.arange(ends[1], ends[2]),
+    )

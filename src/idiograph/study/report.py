@@ -1,0 +1,83 @@
+"""The report: every table and figure on one page that needs nothing else, and the tables as LaTeX, CSV and JSON."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from idiograph.pages import render
+from idiograph.store import now, write_json
+from idiograph.study.claims import Claim
+from idiograph.study.table import Table, as_csv, cleaned, latex, markdown, to_json
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of the report: some words, tables and figures (caption → SVG)."""
+
+    title: str
+    text: str
+    tables: tuple[Table, ...] = ()
+    figures: Mapping[str, str] = ()  # pyright: ignore[reportAssignmentType]
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """How the numbers came about: what was typed, what was trained with which settings and seeds."""
+
+    preset: str
+    quick: bool
+    commands: tuple[str, ...]
+    corpora: tuple[str, ...]
+    backbones: tuple[str, ...]
+    runs: tuple[dict[str, Any], ...]
+    version: str = ""
+
+
+def write(folder: Path, sections: Sequence[Section], found: Sequence[Claim], account: Account) -> Path:
+    """Write `report.html`, `tables/`, `figures/`, `tables.json`, `claims.json` and `account.json`; returns the page."""
+    tables = [table for section in sections for table in section.tables]
+    for part in ("tables", "figures"):
+        (folder / part).mkdir(parents=True, exist_ok=True)
+    for table in tables:
+        (folder / "tables" / f"{table.name}.tex").write_text(latex(table), encoding="utf-8")
+        (folder / "tables" / f"{table.name}.csv").write_text(as_csv(table), encoding="utf-8")
+    for number, (_, drawing) in enumerate(figures_of(sections), 1):
+        (folder / "figures" / f"figure-{number:02d}.svg").write_text(standing_alone(drawing), encoding="utf-8")
+    write_json(folder / "tables.json", to_json(tables))
+    write_json(folder / "claims.json", [cleaned(asdict(claim)) for claim in found])
+    write_json(folder / "account.json", cleaned(asdict(account)))
+    page = folder / "report.html"
+    values: dict[str, Any] = {"sections": sections, "claims": found, "account": account, "date": now()[:10]}
+    page.write_text(render("study.html", title="The study", **values), encoding="utf-8")
+    return page
+
+
+def figures_of(sections: Sequence[Section]) -> list[tuple[str, str]]:
+    return [item for section in sections for item in dict(section.figures).items()]
+
+
+def standing_alone(drawing: str) -> str:
+    """An <svg> element as a file of its own."""
+    return drawing if "xmlns=" in drawing else drawing.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1)
+
+
+def claims_markdown(found: Sequence[Claim]) -> str:
+    """The claims as a table for a README or a paper's appendix."""
+    lines = ["| claim | backbone | quantity | value | paper | verdict |", "|---" * 6 + "|"]
+    for claim in found:
+        cell = claim.cell
+        value = f"{cell.shown} [{cell.range.replace('–', ', ')}]" if cell.range else cell.shown
+        remark = f" ({claim.remark})" if claim.remark else ""
+        parts = (claim.claim, claim.backbone, claim.quantity + remark, value, cell.theirs or "–", claim.verdict)
+        lines.append(f"| {' | '.join(parts)} |")
+    return "\n".join(lines)
+
+
+def tables_markdown(path: Path) -> str:
+    """Every table of a finished study, as Markdown."""
+    from idiograph.study.table import from_json
+
+    tables = from_json(json.loads(path.read_text(encoding="utf-8")))
+    return "\n\n".join(f"**{table.title}**\n\n{markdown(table)}\n\n{table.note}" for table in tables)

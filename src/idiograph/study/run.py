@@ -1,0 +1,203 @@
+"""The study from a corpus to a report, stage by stage. A stage that is done is not done again; a stopped one goes on.
+
+mine     corpus → triplets, by the preset's rules
+pack     triplets → arrays to train and measure on, and the list of runs
+models   train and read every model (the part that wants a GPU: see `idiograph.study.remote`)
+report   tables, figures and claims
+"""
+
+import json
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from idiograph.corpus.documents import Corpus, build
+from idiograph.corpus.mine import mine
+from idiograph.corpus.readers import read
+from idiograph.corpus.stats import statistics
+from idiograph.errors import InputError, SpecError
+from idiograph.recipe import Recipe
+from idiograph.spec import unknown
+from idiograph.store import MANIFEST, Manifest, locked, seal, write_json
+from idiograph.study.claims import claims
+from idiograph.study.composition import counts_of
+from idiograph.study.found import Found
+from idiograph.study.pack import LISTING, Pack, Problems
+from idiograph.study.plan import QUICK, SECOND, Size, plan
+from idiograph.study.prepare import Portions, prepare
+from idiograph.study.remote import Means, perform
+from idiograph.study.report import Account, write
+from idiograph.study.results import Store
+from idiograph.study.sections import Material, chapters
+
+STAGES = ("mine", "pack", "models", "report")
+BUILT_IN = ("anthology", "synth")
+QUICK_PORTIONS = Portions(200, (2, 4), 36, 90, (20, 60), (2, 4), 20, 128)
+QUICK_MINING: dict[str, Any] = {"sentences": (2, 4), "fractions": (0.5, 0.15, 0.35), "per_document": 4}
+MINING: dict[str, Any] = {"sentences": (2, 4, 6, 8, 10), "rule": ("base", "unrestricted", "ict")}
+ENTROPY_DOCUMENTS, FIELDS = 2000, 13  # of a corpus that are looked at
+Progress = Callable[[int, int | None, str], None]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is asked of a study."""
+
+    recipe: Recipe
+    backbones: Mapping[str, str]  # name → folder or hub name
+    quick: bool = False
+    steps: int | None = None
+    stages: tuple[str, ...] = STAGES
+    device: str = "auto"
+    workers: int = 0
+    budget: float = float("inf")
+    commands: tuple[str, ...] = ()
+    version: str = ""
+    problems: Problems | None = None
+    sizes: Size | None = None  # how many models; by `quick` if not given
+    portions: Portions | None = None
+
+    def __post_init__(self) -> None:
+        for stage in self.stages:
+            if stage not in STAGES:
+                raise SpecError(unknown("stage", stage, STAGES))
+
+    @property
+    def size(self) -> Size:
+        size = self.sizes or (QUICK if self.quick else Size())
+        return size if self.steps is None else replace(size, steps=self.steps)
+
+    @property
+    def second(self) -> Size:
+        return self.size if self.quick or self.sizes else replace(SECOND, steps=self.size.steps)
+
+
+@dataclass(frozen=True)
+class Study:
+    """What a study left behind."""
+
+    page: Path
+    claims: int
+    runs: int
+    counts: Mapping[str, Any] = field(default_factory=dict)
+
+
+def study(sources: Sequence[str], out: Path, wanted: Wanted, progress: Progress | None = None) -> Study | None:
+    """Run the stages that are wanted; returns the report if it is one of them. A source is a corpus folder, a folder of
+    triplets, or `anthology`."""
+    tell = progress or (lambda done, total, what: None)  # noqa: ARG005
+    with locked(out):
+        (out / MANIFEST).unlink(missing_ok=True)
+        folders = {name_of(source): triplets_of(source, out, wanted, tell) for source in sources}
+        if "pack" in wanted.stages and not (out / "pack" / LISTING).is_file():
+            packed(folders, out, wanted, tell)
+        if "models" in wanted.stages:
+            modelled(out, wanted, tell)
+        return reported(folders, out, wanted, tell) if "report" in wanted.stages else None
+
+
+def name_of(source: str) -> str:
+    """How a source is called in tables: by its folder, or by what comes before a colon."""
+    return Path(source.partition(":")[0]).name
+
+
+def triplets_of(source: str, out: Path, wanted: Wanted, tell: Progress) -> Path:
+    """The triplets of a source: mined now, mined before, or given."""
+    if any(Path(source).glob("base-*/*.parquet")):
+        return Path(source)
+    folder = out / "triplets" / name_of(source)
+    if not (folder / MANIFEST).is_file():
+        if "mine" not in wanted.stages:
+            raise InputError(f"'{folder}' is not there yet; run the study with --stage mine first")
+        mined(opened(source, out), folder, wanted, tell)
+    return folder
+
+
+def opened(source: str, out: Path) -> Corpus:
+    """A corpus folder, or a built-in corpus, built beside the study."""
+    if not source.startswith(BUILT_IN):
+        return Corpus(Path(source))
+    folder = out / "corpus" / name_of(source)
+    if not (folder / MANIFEST).is_file():
+        shutil.rmtree(folder, ignore_errors=True)
+        build(read(source), folder, inputs={"source": source})
+    return Corpus(folder)
+
+
+def mined(corpus: Corpus, folder: Path, wanted: Wanted, tell: Progress) -> None:
+    changes = MINING | (QUICK_MINING if wanted.quick else {})
+    chosen = wanted.recipe.mine.model_copy(update=changes)
+    mine(corpus, chosen, folder, overwrite=True, progress=tell)
+    tell(0, None, "counting")
+    write_json(folder.parent / f"{folder.name}.entropy.json", entropy_of(corpus))
+
+
+def entropy_of(corpus: Corpus, documents: int = ENTROPY_DOCUMENTS) -> dict[str, dict[str, float]]:
+    """Bits of three characters in a row and of words, by field; the fields with most texts."""
+    found = statistics(document for _, document in zip(range(documents), corpus, strict=False))
+    fields = list(found.domains)[:FIELDS]
+    bits = {"three characters": found.trigram_entropy, "words": found.word_entropy}
+    return {kind: {name: by[name].corrected for name in fields if name in by} for kind, by in bits.items()}
+
+
+def packed(folders: Mapping[str, Path], out: Path, wanted: Wanted, tell: Progress) -> None:
+    preset = wanted.recipe.preset
+    runs = plan(list(wanted.backbones), wanted.size, wanted.second, preset)
+    portions = wanted.portions or (QUICK_PORTIONS if wanted.quick else Portions())
+    shutil.rmtree(out / "pack", ignore_errors=True)
+    prepare(folders, out / "pack", runs, portions, preset=preset, problems=wanted.problems, progress=tell)
+
+
+def modelled(out: Path, wanted: Wanted, tell: Progress) -> None:
+    means = Means(wanted.backbones, wanted.workers, wanted.device, wanted.budget)
+    _, failed = perform(Pack.open(out / "pack"), out / "runs", means, tell)
+    if failed:
+        raise InputError(f"{failed} runs failed; run the study again to go on with them")
+
+
+def reported(folders: Mapping[str, Path], out: Path, wanted: Wanted, tell: Progress) -> Study:
+    tell(0, None, "writing the report")
+    pack = Pack.open(out / "pack")
+    found = Found(Store(out / "runs"), pack.benches, pack.valid, pack.main)
+    if not found.outcomes:
+        raise InputError(f"no model has been trained in '{out}' yet; run the study with --stage models first")
+    counts = {name: counts_of(folder) for name, folder in folders.items()}
+    tokens = 128 if wanted.quick else 512
+    sections = chapters(Material(found, pack.problems, counts, entropies(folders), tokens))
+    made = claims(found)
+    page = write(out, sections, made, account(found, wanted))
+    tables = sum(len(section.tables) for section in sections)
+    summary = {"runs": len(found.outcomes), "tables": tables, "claims": len(made)}
+    seal(out, Manifest("study", {"preset": wanted.recipe.preset, "quick": wanted.quick}, {}, summary))
+    return Study(page, len(made), len(found.outcomes), summary)
+
+
+def entropies(folders: Mapping[str, Path]) -> dict[str, dict[str, float]]:
+    """Kind → field → bits, of every corpus that was mined here."""
+    merged: dict[str, dict[str, float]] = {}
+    for name, folder in folders.items():
+        path = folder.parent / f"{folder.name}.entropy.json"
+        if path.is_file():
+            for kind, values in json.loads(path.read_text(encoding="utf-8")).items():
+                merged.setdefault(kind, {}).update({f"{name} {field}": bits for field, bits in values.items()})
+    return merged
+
+
+def account(found: Found, wanted: Wanted) -> Account:
+    """How every number came about."""
+    runs = []
+    for outcome in found.outcomes:
+        run, about = outcome.run, outcome.about
+        runs.append(
+            {
+                "name": run.name, "stage": run.stage, "seed": run.seed, "lr": run.lr,
+                "steps": about.get("steps", 0), "batch": run.batch if about.get("steps") else 0,
+                "negatives": round(about.get("negatives", 0), 1), "tau": round(about.get("tau", 0), 4),
+                "seconds": round(about["seconds"], 1), "device": about["device"],
+            }
+        )  # fmt: skip
+    names = tuple(wanted.backbones) or tuple(found.backbones)
+    corpora = tuple(found.corpora)
+    return Account(wanted.recipe.preset, wanted.quick, wanted.commands, corpora, names, tuple(runs), wanted.version)

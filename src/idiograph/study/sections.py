@@ -1,0 +1,236 @@
+"""The chapters of the report, each from what was found; one that nothing was measured for is left out."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from idiograph.evaluate.plots import bars
+from idiograph.study import figures
+from idiograph.study.composition import composition, sizes_of, spans, writers
+from idiograph.study.cost import costs
+from idiograph.study.decoupling import accuracies, overlaps, texts_of
+from idiograph.study.failures import modes, ranked
+from idiograph.study.found import Found
+from idiograph.study.geometry import pairs, semantic, spread
+from idiograph.study.granularity import by_corpus, lead, retrieval, swap
+from idiograph.study.pack import Problems
+from idiograph.study.pan import zero_shot
+from idiograph.study.patchsize import best_sizes, curve, fit, samples_of
+from idiograph.study.published import COEFFICIENT, MEASURES
+from idiograph.study.report import Section
+from idiograph.study.table import Cell, Row, Table
+from idiograph.study.temperature import SUM, at_their_best, leads, temperatures
+from idiograph.study.training import boundaries, negatives, seeds
+
+STAGES = ("main", "published")
+
+
+@dataclass(frozen=True)
+class Material:
+    """Everything that a report is made from."""
+
+    found: Found
+    problems: Problems | None = None
+    counts: Mapping[str, Any] = field(default_factory=dict)  # corpus → configuration → split → triplets
+    entropy: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # kind → domain → bits
+    tokens: int = 512  # of the texts that are timed
+
+
+def what_it_is(given: Material) -> Section:
+    found = given.found
+    tables = [writers(found), spans(found)]
+    if given.counts:
+        tables.insert(0, composition(given.counts))
+    drawn = {
+        "Three ways to compare two texts: by one vector each, token by token, and patch by patch.": figures.scoring_modes(),
+        "Share of anchors by the number of authors of their set.": bars(sizes_of(found), "share of anchors"),
+    }
+    if given.entropy:
+        drawn["Entropy of three characters in a row and of words, by field, corrected for sample size."] = bars(
+            {kind: dict(values) for kind, values in given.entropy.items()}, "bits"
+        )
+    return Section(
+        "What the study is made of",
+        "The texts, the triplets drawn from them, and who wrote them.",
+        tuple(tables),
+        drawn,
+    )
+
+
+def is_topic_decoupled(given: Material) -> Section:
+    found = given.found
+    tables = [overlaps(found), *(accuracies(found, backbone) for backbone in found.backbones)]
+    drawn = {
+        f"Word overlap in triplets of {found.main} sentences, {rule}.": overlap_figure(found, rule)
+        for rule in ("base", "unrestricted")
+        if found.on(rule)
+    }
+    drawn |= {
+        f"Accuracy by length of span, {backbone}.": length_figure(found, backbone) for backbone in found.backbones
+    }
+    text = (
+        "If words alone find the positive, the benchmark measures topic. The gap between the two configurations is "
+        "what drawing positives from other documents brings."
+    )
+    return Section("Is topic decoupled?", text, tuple(tables), drawn)
+
+
+def overlap_figure(found: Found, rule: str) -> str:
+    from idiograph.evaluate.pairs import jaccard
+
+    parts = [jaccard(texts_of(bench)) for bench in found.on(rule)]
+    near, far, noise = (np.concatenate([part[at] for part in parts]) for at in range(3))
+    names = {"anchor and positive": near, "anchor and negative": far, "signal": near - far, "noise": noise}
+    return figures.histograms(names)
+
+
+def length_figure(found: Found, backbone: str) -> str:
+    """One panel a configuration, a line a model."""
+    table = accuracies(found, backbone)
+    shown = {f"measured on {rule}": by_length(table, rule, found.lengths) for rule in ("base", "unrestricted")}
+    return figures.lines(shown, found.lengths, "sentences", 9.5)
+
+
+def by_length(table: Table, rule: str, sizes: list[int]) -> Table:
+    """The columns of one configuration, one for every length; empty where there is none."""
+    place = {column: at for at, column in enumerate(table.columns)}
+    at = [place.get(f"{size}, {rule}") for size in sizes]
+    rows = tuple(Row(r.label, tuple(Cell() if n is None else r.cells[n] for n in at)) for r in table.rows)
+    return Table(rule, rule, tuple(map(str, sizes)), rows)
+
+
+def which_grain(given: Material) -> Section:
+    found = given.found
+    tables: list[Table] = []
+    drawn: dict[str, str] = {}
+    for backbone in found.backbones:
+        tables += [lead(found, backbone, stage) for stage in STAGES] + [
+            by_corpus(found, backbone, stage) for stage in STAGES
+        ]
+        tables += [swap(found, backbone)]
+        tables += [retrieval(found, backbone, size, stage) for size in found.lengths for stage in STAGES]
+        for stage, how in (("main", "learned temperature"), ("published", "published loss")):
+            drawn[f"Retrieval by length of span, {backbone}, {how}."] = subset_figure(found, backbone, stage)
+    text = (
+        "Mean pooling, tokens, and patches between them, for every length of span, under the published loss and "
+        "temperature and under ones that suit each grain; and the same weights read at grains that they were not "
+        "trained at."
+    )
+    return Section("Which grain?", text, tuple(tables), drawn)
+
+
+def subset_figure(found: Found, backbone: str, stage: str) -> str:
+    by_size = {size: retrieval(found, backbone, size, stage) for size in found.lengths}
+    labels = [row.label for row in next(iter(by_size.values())).rows]
+    panels = {}
+    for at, measure in enumerate(MEASURES):
+        rows = tuple(Row(label, tuple(table[label].cells[at] for table in by_size.values())) for label in labels)
+        panels[measure] = Table(measure, measure, tuple(map(str, by_size)), rows)
+    return figures.lines(panels, list(by_size), "sentences", 13.0)
+
+
+def which_temperature(given: Material) -> Section:
+    found = given.found
+    tables: list[Table] = []
+    drawn: dict[str, str] = {}
+    for backbone in found.backbones:
+        table = temperatures(found, backbone)
+        if table.rows:
+            tables += [table, leads(found, backbone), at_their_best(found, backbone)]
+            tables += [temperatures(found, backbone, "nDCG@20")]
+            drawn[f"R@20 by temperature, {backbone}; the published setting is shaded."] = figures.temperature(
+                table, SUM
+            )
+    text = (
+        "The paper divides every score by 0.5: a cosine, which that makes nearly flat, and a sum of a hundred "
+        "cosines, which it makes razor-sharp. Here each grain is trained at several temperatures."
+    )
+    return Section("Which conclusions survive a change of temperature?", text, tuple(tables), drawn)
+
+
+def where_texts_lie(given: Material) -> Section:
+    found = given.found
+    tables: list[Table] = []
+    drawn: dict[str, str] = {}
+    for backbone in found.backbones:
+        tables += [
+            table for stage in STAGES for table in (spread(found, backbone, stage), semantic(found, backbone, stage))
+        ]
+        drawn[f"Alignment and uniformity, {backbone}."] = figures.geometry(spread(found, backbone, "published"))
+        both = pairs(found, backbone)
+        if both is not None:
+            drawn[f"Likeness of meaning and of style, {backbone}."] = figures.scatter(both[0].values, both[1].values)
+    return Section(
+        "Geometry, and whether style is more than meaning", "", tuple(table for table in tables if table.rows), drawn
+    )
+
+
+def what_goes_wrong(given: Material) -> Section:
+    found = given.found
+    tables = []
+    for backbone in found.backbones:
+        for outcome in (found.outcome(backbone, "ngram:2"), found.outcome(backbone, "ngram:2", "published")):
+            if outcome is not None and ranked(found, outcome):
+                tables += [modes(found, outcome), modes(found, outcome, published=True)]
+    text = (
+        "Spans that stand before the right answer. The published analysis averages over the first twenty hits with "
+        "the right answer among them; the second of each pair of tables does so too, to show what that does."
+    )
+    return Section("What goes wrong", text, tuple(tables))
+
+
+def another_register(given: Material) -> Section:
+    if given.problems is None:
+        return Section("", "")
+    tables = [
+        zero_shot(given.found, given.problems, backbone, stage)
+        for backbone in given.found.backbones
+        for stage in STAGES
+    ]
+    return Section(
+        "Another register", "Models trained on scholarly prose, put to fan fiction.", tuple(t for t in tables if t.rows)
+    )
+
+
+def which_size(given: Material) -> Section:
+    found = given.found
+    tables: list[Table] = []
+    drawn: dict[str, str] = {}
+    for backbone in found.backbones:
+        for stage in STAGES:
+            tables += [table for table in (best_sizes(found, backbone, stage), fit(found, backbone, stage)) if table]
+        given_samples = {measure: samples_of(found, backbone, measure, "main") for measure in MEASURES}
+        curves = {name: curve(*each) for name, each in given_samples.items() if each is not None}
+        if curves:
+            caption = f"Best patch size by length, {backbone}: areas show how often a size is chosen in resamples."
+            drawn[caption] = figures.patch_sizes(curves, COEFFICIENT)
+    return Section("Is there a law for the patch size?", "", tuple(tables), drawn)
+
+
+def how_it_was_trained(given: Material) -> Section:
+    found = given.found
+    made = [make(found, backbone) for backbone in found.backbones for make in (negatives, boundaries, seeds)]
+    return Section("Negatives, learned boundaries, luck", "", tuple(table for table in made if table is not None))
+
+
+def what_it_costs(given: Material) -> Section:
+    return Section("What it costs", "", (costs(given.tokens, 768), costs(given.tokens, 384)))
+
+
+CHAPTERS: tuple[Callable[[Material], Section], ...] = (
+    what_it_is, is_topic_decoupled, which_grain, which_temperature, where_texts_lie, what_goes_wrong,
+    another_register, which_size, how_it_was_trained, what_it_costs,
+)  # fmt: skip
+
+
+def chapters(given: Material) -> list[Section]:
+    """All that have something to say."""
+    made = (make(given) for make in CHAPTERS)
+    told = [replace(section, tables=tuple(filter(says_something, section.tables))) for section in made]
+    return [section for section in told if section.tables]
+
+
+def says_something(table: Table) -> bool:
+    return any(cell.known for row in table.rows for cell in row.cells)

@@ -1,0 +1,151 @@
+"""A table of the study: values with intervals, and beside them the published ones. As Markdown, LaTeX, CSV and JSON."""
+
+import csv
+import io
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+NAN = float("nan")
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A value with its 95 % interval, and what the paper reports in its place, where it does."""
+
+    value: float = NAN
+    low: float = NAN
+    high: float = NAN
+    published: float = NAN
+    digits: int = 3
+
+    @property
+    def known(self) -> bool:
+        return not math.isnan(self.value)
+
+    @property
+    def shown(self) -> str:
+        return "–" if math.isnan(self.value) else f"{self.value:.{self.digits}f}"
+
+    @property
+    def range(self) -> str:
+        if math.isnan(self.low) or math.isnan(self.high):
+            return ""
+        return f"{self.low:.{self.digits}f}–{self.high:.{self.digits}f}"
+
+    @property
+    def theirs(self) -> str:
+        return "" if math.isnan(self.published) else f"{self.published:.{self.digits}f}"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A line of a table. `best` marks the one to look at."""
+
+    label: str
+    cells: tuple[Cell, ...]
+    best: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One table. `note` says what is in it and how it was made; `name` is that of its files."""
+
+    name: str
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+    note: str = ""
+    label: str = "model"
+
+    def __getitem__(self, label: str) -> Row:
+        return next(row for row in self.rows if row.label == label)
+
+    @property
+    def has_published(self) -> bool:
+        return any(cell.theirs for row in self.rows for cell in row.cells)
+
+
+def markdown(table: Table) -> str:
+    """Value, interval in brackets, and the published value after a bar."""
+    lines = [f"| {table.label} | {' | '.join(table.columns)} |", "|---" * (len(table.columns) + 1) + "|"]
+    lines += [f"| {row.label} | {' | '.join(map(plain, row.cells))} |" for row in table.rows]
+    return "\n".join(lines)
+
+
+def plain(cell: Cell) -> str:
+    interval = f" [{cell.range.replace('–', ', ')}]" if cell.range else ""
+    theirs = f" (paper {cell.theirs})" if cell.theirs else ""
+    return f"{cell.shown}{interval}{theirs}"
+
+
+def latex(table: Table) -> str:
+    """A booktabs tabular with its caption, ready to be put into a paper."""
+    head = " & ".join(escape(each) for each in (table.label, *table.columns))
+    body = "\n".join(f"{escape(row.label)} & {' & '.join(map(typeset, row.cells))} \\\\" for row in table.rows)
+    layout = "l" + "r" * len(table.columns)
+    return (
+        "\\begin{table}[ht]\n\\centering\n\\small\n"
+        f"\\begin{{tabular}}{{{layout}}}\n\\toprule\n{head} \\\\\n\\midrule\n{body}\n\\bottomrule\n\\end{{tabular}}\n"
+        f"\\caption{{{escape(table.title)}. {escape(table.note)}}}\n\\label{{tab:{table.name}}}\n\\end{{table}}\n"
+    )
+
+
+def typeset(cell: Cell) -> str:
+    interval = f" {{\\tiny [{cell.range.replace('–', ', ')}]}}" if cell.range else ""
+    theirs = f" {{\\tiny ({cell.theirs})}}" if cell.theirs else ""
+    return f"{'--' if not cell.known else cell.shown}{interval}{theirs}"
+
+
+def escape(text: str) -> str:
+    """Text as LaTeX takes it.
+
+    >>> escape("50 % of R@20_a")
+    '50 \\\\% of R@20\\\\_a'
+    """
+    for character in "\\&%$#_{}":
+        text = text.replace(character, f"\\{character}" if character != "\\" else "\\textbackslash ")
+    return text.replace("τ", "$\\tau$").replace("√", "$\\surd$").replace("–", "--").replace("≈", "$\\approx$")
+
+
+def as_csv(table: Table) -> str:
+    """One line a cell: row, column, value, interval, published."""
+    held = io.StringIO()
+    writer = csv.writer(held, lineterminator="\n")
+    writer.writerow([table.label, "column", "value", "low", "high", "published"])
+    for row in table.rows:
+        for column, cell in zip(table.columns, row.cells, strict=True):
+            writer.writerow([row.label, column, *map(bare, (cell.value, cell.low, cell.high, cell.published))])
+    return held.getvalue()
+
+
+def bare(value: float) -> str:
+    return "" if math.isnan(value) else f"{value:.6g}"
+
+
+def to_json(tables: Iterable[Table]) -> list[dict[str, Any]]:
+    """Every table; a value that is not there is null."""
+    return [cleaned(asdict(table)) for table in tables]
+
+
+def cleaned(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: cleaned(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [cleaned(each) for each in value]
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def from_json(value: Sequence[dict[str, Any]]) -> list[Table]:
+    """Tables that `to_json` wrote."""
+    return [
+        Table(**{**each, "columns": tuple(each["columns"]), "rows": tuple(row_from(row) for row in each["rows"])})
+        for each in value
+    ]
+
+
+def row_from(value: dict[str, Any]) -> Row:
+    filled: list[dict[str, Any]] = [{k: NAN if v is None else v for k, v in each.items()} for each in value["cells"]]
+    cells = tuple(Cell(**each) for each in filled)
+    return Row(value["label"], cells, value["best"])

@@ -1,0 +1,102 @@
+"""Tables about how models were trained: more negatives, learned boundaries, and how much luck there is in one run."""
+
+import numpy as np
+
+from idiograph.study.bench import Doubles
+from idiograph.study.found import Found, minus, shown
+from idiograph.study.granularity import slug
+from idiograph.study.plan import Run
+from idiograph.study.published import LEARNED, MEASURES
+from idiograph.study.results import Outcome
+from idiograph.study.table import NAN, Cell, Row, Table
+
+THRESHOLDS = (0.3, 0.5, 0.7)
+
+
+def negatives(found: Found, backbone: str) -> Table | None:
+    """Token-level late interaction with batches of several sizes, against the usual one."""
+    usual = found.outcome(backbone, "ngram:1")
+    others = [o for o in found.outcomes if o.run.stage == "negatives" and o.run.backbone == backbone]
+    if usual is None or not others:
+        return None
+    rows = []
+    for outcome in sorted([usual, *others], key=lambda o: (o.run.batch, o.run.steps)):
+        run = outcome.run
+        label = f"batch {run.batch}, {run.steps} steps, {run.batch * run.steps:,} rows".replace(",", " ", 2)
+        lead = Cell() if outcome is usual else shown(minus(found.measure(outcome), found.measure(usual)))
+        cells = [Cell(float(outcome.about["negatives"]), digits=1)]
+        cells += [shown(found.measure(outcome, name)) for name in MEASURES]
+        rows.append(Row(label, (*cells, lead)))
+    columns = ("negatives an anchor", *MEASURES, f"R@20 − that of batch {usual.run.batch}")
+    text = (
+        "A larger batch at equal steps is also more text; the row with more steps shows how much of the gain is text. "
+        "The paper reports a fraction of a point more R@20 from 255 to 511 negatives, at equal steps."
+    )
+    title = f"More negatives, late interaction at token level, {found.main} sentences, {backbone}"
+    return Table(f"negatives-{slug(backbone)}", title, columns, tuple(rows), text, "run")
+
+
+def seeds(found: Found, backbone: str) -> Table | None:
+    """The same run with another seed: differences that are the luck of one run."""
+    again = [o for o in found.outcomes if o.run.stage == "seeds" and o.run.backbone == backbone]
+    rows = []
+    for outcome in again:
+        usual = found.outcome(backbone, outcome.run.patch)
+        cells = [shown(found.measure(o)) for o in (usual, outcome)]
+        rows.append(Row(outcome.run.patch, (*cells, shown(minus(found.measure(outcome), found.measure(usual))))))
+    if not rows:
+        return None
+    title = f"The same run with another seed, R@20, {found.main} sentences, {backbone}"
+    text = "The seed decides the order of the triplets. Intervals here are over author-sets, not over seeds."
+    columns = ("first seed", "second seed", "difference")
+    return Table(f"seeds-{slug(backbone)}", title, columns, tuple(rows), text, "grain")
+
+
+def boundaries(found: Found, backbone: str) -> Table | None:
+    """Learned boundaries: how probable they are, how long the patches get, and what it brings."""
+    learned = [o for o in found.outcomes if o.run.stage == "learned" and o.run.backbone == backbone]
+    rows = []
+    fixed = found.outcome(backbone, "ngram:3")
+    for outcome in learned:
+        cells = diagnosed(outcome)
+        lead = minus(found.measure(outcome), found.measure(fixed))
+        rows.append(Row(kind(outcome.run), (*cells, shown(found.measure(outcome)), shown(lead))))
+    if not rows:
+        return None
+    thresholds = tuple(f"patches of a text at {t}" for t in THRESHOLDS)
+    columns = ("mean probability", *thresholds, "tokens a patch, as read", "R@20", "R@20 − ngram:3")
+    text = (
+        "reg1 and reg2 are the published penalties, trained with the published loss, and cut where the probability is "
+        "above a half; `budget` cuts a text of S tokens into ⌈S/3⌉ patches at its most probable places, and its gradient "
+        "reaches the boundaries (probabilities there are relative within a text)."
+    )
+    title = f"Learned boundaries, {found.main} sentences, {backbone}"
+    return Table(f"learned-{slug(backbone)}", title, columns, tuple(rows), text, "boundaries")
+
+
+def kind(run: Run) -> str:
+    return str(run.model.get("boundaries", "budget"))
+
+
+def diagnosed(outcome: Outcome) -> list[Cell]:
+    chance, lengths = outcome.arrays["cuts|chance"], outcome.arrays["cuts|lengths"]
+    ends = np.cumsum(lengths)
+    counts = [patches(chance, ends, threshold) for threshold in THRESHOLDS]
+    read = [note["patches"] for key, note in outcome.about["read"].items() if key.startswith("learned") and "-4" in key]
+    tokens = float(lengths.mean())
+    mean = LEARNED["mean probability, reg2"] if kind(outcome.run) == "reg2" else NAN
+    one = LEARNED["patches of a text, reg2"] if kind(outcome.run) == "reg2" else NAN
+    cells = [Cell(float(chance.mean()), published=mean)]
+    cells += [
+        Cell(float(c.mean()), published=one if t == 0.5 else NAN, digits=1)
+        for t, c in zip(THRESHOLDS, counts, strict=True)
+    ]
+    return [*cells, Cell(tokens / float(np.mean(read)) if read else NAN, digits=2)]
+
+
+def patches(chance: Doubles, ends: Doubles, threshold: float) -> Doubles:
+    """Patches of each text if it were cut wherever the probability is above the threshold; the first token always is."""
+    starts = np.concatenate([[0], ends[:-1]])
+    cuts = (chance > threshold).astype(float)
+    cuts[starts.astype(int)] = 1.0
+    return np.add.reduceat(cuts, starts.astype(int))

@@ -1,0 +1,117 @@
+"""A Ray cluster of two nodes on this machine, one of which may die: every stage ends in the bytes of one process."""
+
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pdfs import article
+
+from idiograph.corpus.documents import Team, build
+from idiograph.corpus.download import download
+from idiograph.corpus.extract import extract
+from idiograph.corpus.harvest import harvest
+from idiograph.corpus.readers import read
+from idiograph.recipe import DownloadRecipe, ExtractRecipe, HarvestRecipe
+from idiograph.standin.archive import archive
+from idiograph.standin.hal import Hal
+
+pytestmark = pytest.mark.slow
+WORLD = "synth:documents=1500,seed=5"
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """The head; tests add the second node, and may kill it."""
+    pytest.importorskip("ray", reason="Ray is not installed: pip install 'idiograph[ray]'")
+    from ray.cluster_utils import Cluster
+
+    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    yield made
+    made.shutdown()
+
+
+@pytest.fixture
+def second(cluster: Any) -> Iterator[Any]:
+    node = cluster.add_node(num_cpus=1)
+    yield node
+    if node in cluster.list_all_nodes():
+        cluster.remove_node(node)
+
+
+@pytest.fixture
+def pdfs(tmp_path: Path) -> Path:
+    folder = tmp_path / "pdf"
+    folder.mkdir()
+    for number in range(40):
+        (folder / f"hal-{number:02}.pdf").write_bytes(article(number, pages=1 + number % 3))
+    (folder / "cut.pdf").write_bytes(article()[:900])
+    return folder
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    """Every byte that a reader sees, but for the manifest, which has the time and the runner in it."""
+    files = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*") if path.is_file()}
+    return {n: p.read_bytes() for n, p in files.items() if n != "manifest.json" and "/." not in f"/{n}"}
+
+
+class Killer:
+    """Kills a node, once, when so much has been done."""
+
+    def __init__(self, cluster: Any, node: Any, after: int) -> None:
+        self.cluster, self.node, self.after = cluster, node, after
+
+    def __call__(self, done: int, *_: object) -> None:
+        if done >= self.after and self.node:
+            self.cluster.remove_node(self.node, allow_graceful=False)
+            self.node = None
+
+    def watch(self, items: Iterable[Any]) -> Iterator[Any]:
+        for number, item in enumerate(items):
+            self(number)
+            yield item
+
+
+def test_extraction_on_two_nodes_is_that_of_one_process(cluster: Any, second: Any, pdfs: Path, tmp_path: Path) -> None:
+    extract(pdfs, tmp_path / "here", ExtractRecipe(runner="inline"))
+    extract(pdfs, tmp_path / "there", ExtractRecipe(runner="ray", address=str(cluster.address)))
+    assert contents(tmp_path / "there") == contents(tmp_path / "here")
+
+
+def test_extraction_survives_the_death_of_a_node(cluster: Any, second: Any, pdfs: Path, tmp_path: Path) -> None:
+    extract(pdfs, tmp_path / "here", ExtractRecipe(runner="inline"))
+    killer = Killer(cluster, second, after=5)
+    extract(pdfs, tmp_path / "there", ExtractRecipe(runner="ray", address=str(cluster.address)), progress=killer)
+    assert killer.node is None
+    assert contents(tmp_path / "there") == contents(tmp_path / "here")
+
+
+def test_a_corpus_from_two_nodes_is_that_of_one_process(cluster: Any, second: Any, tmp_path: Path) -> None:
+    build(read(WORLD), tmp_path / "here")
+    build(read(WORLD), tmp_path / "there", team=Team("ray", None, str(cluster.address)))
+    assert contents(tmp_path / "there") == contents(tmp_path / "here")
+
+
+def test_a_corpus_survives_the_death_of_a_node(cluster: Any, second: Any, tmp_path: Path) -> None:
+    build(read(WORLD), tmp_path / "here")
+    killer = Killer(cluster, second, after=700)
+    build(killer.watch(read(WORLD)), tmp_path / "there", team=Team("ray", None, str(cluster.address)))
+    assert killer.node is None
+    assert contents(tmp_path / "there") == contents(tmp_path / "here")
+
+
+@pytest.mark.parametrize("dies", [False, True])
+def test_downloads_by_two_nodes_are_those_of_one_process(cluster: Any, second: Any, tmp_path: Path, dies: bool) -> None:
+    killer = Killer(cluster, second, after=10 if dies else 10**9)
+    recipe = DownloadRecipe(interval=0.02, backoff=0.1, licence="any")
+    with Hal(archive(60)) as hal:
+        harvest(tmp_path / "records", HarvestRecipe(server=hal.url, interval=0, licence="any"))
+        download(tmp_path / "records", tmp_path / "here", recipe)
+        hal.seen.clear()
+        there = recipe.model_copy(update={"runner": "ray", "address": str(cluster.address), "workers": 2})
+        download(tmp_path / "records", tmp_path / "there", there, progress=killer)
+        times = sorted(seen.time for seen in hal.seen)
+    assert (killer.node is None) == dies
+    assert contents(tmp_path / "there") == contents(tmp_path / "here")
+    assert min(later - earlier for earlier, later in pairwise(times)) > 0.01 or dies

@@ -1,0 +1,309 @@
+"""The tables of the study, from made-up outcomes whose answers are known."""
+
+import math
+
+import numpy as np
+import pytest
+
+from idiograph.study import published
+from idiograph.study.bench import Bench, Ragged, in_turn, open_bench, save_bench, smaller
+from idiograph.study.claims import FAILS, HOLDS, UNDECIDED, above, claims
+from idiograph.study.cost import costs, kilobytes, operations
+from idiograph.study.failures import distractors
+from idiograph.study.found import Found, Sample
+from idiograph.study.geometry import correlated
+from idiograph.study.granularity import by_corpus, lead, retrieval, swap
+from idiograph.study.measured import MEASURES, read_bench, uniformity_parts
+from idiograph.study.pack import Problems
+from idiograph.study.pan import accuracy
+from idiograph.study.patchsize import coefficient, curve, exponent, fitted, published_fit
+from idiograph.study.plan import PUBLISHED, SECOND, Run, Size, from_json, plan
+from idiograph.study.prepare import problems_of
+from idiograph.study.results import Outcome, Store
+from idiograph.study.table import Cell, Row, Table, as_csv, latex, markdown, to_json
+from idiograph.study.table import from_json as table_from_json
+from idiograph.study.temperature import SUM, at_their_best, leads, temperatures
+from idiograph.study.training import patches
+
+WRITERS, EACH = 8, 6
+
+
+def bench(sentences: int = 4, seed: int = 0) -> Bench:
+    """Eight writers with six texts each, in two documents; the first two texts of each are anchors."""
+    labels = np.repeat(np.arange(WRITERS), EACH)
+    documents = labels * 10 + np.tile([0, 0, 1, 1, 1, 1], WRITERS)
+    anchors = np.flatnonzero(np.arange(len(labels)) % EACH < 2)
+    pool = np.flatnonzero(np.arange(len(labels)) % EACH >= 1)
+    place = {int(text): at for at, text in enumerate(pool)}
+    rows = [
+        (at, place[int(a // EACH * EACH + 2)], place[int((a + EACH) % len(labels) // EACH * EACH + 3)])
+        for at, a in enumerate(anchors)
+    ]
+    texts = [f"text {seed} number {at} by writer {label} about things" for at, label in enumerate(labels)]
+    authors = Ragged.of([[f"a{label}"] for label in labels])
+    domains = Ragged.of([[f"d{label % 2}"] for label in labels])
+    return Bench(
+        "made up", "base", sentences, texts, anchors, pool, np.array(rows), labels, documents, authors, domains
+    )
+
+
+def outcome(
+    run: Run, benches: list[Bench], value: float, chance: np.random.Generator, readings: dict[str, float] | None = None
+) -> Outcome:
+    """Every measure of every anchor near `value`."""
+    arrays, notes = {}, {}
+    for one in benches:
+        for grain, level in {run.patch: value, **(readings or {})}.items():
+            key = f"{grain}|{one.name}"
+            noise = chance.normal(0, 0.01, (len(one.anchors), len(MEASURES)))
+            arrays[f"{key}|measures"] = (level + noise).astype(np.float32)
+            arrays[f"{key}|triplets"] = np.full(len(one.triplets), float(level > 0.5), np.float32)
+            notes[key] = {"patches": 30.0 * one.sentences}
+        arrays[f"valid|{one.name}|measures"] = np.full((3, len(MEASURES)), value, np.float32)
+    return Outcome(run, {"read": notes, "seconds": 1.0, "negatives": 255.0}, arrays)
+
+
+@pytest.fixture
+def found(random) -> Found:
+    """Mean pooling at 0.1 under the published temperature and at 0.5 under its own; late interaction at 0.5 and 0.52."""
+    benches = [bench(size, size) for size in (2, 4)]
+    made = [
+        outcome(Run("main", "m", "whole", rule="none"), benches, 0.2, random, {"ngram:1": 0.22, "ngram:3": 0.25}),
+        outcome(Run("main", "m", "whole"), benches, 0.50, random, {"ngram:1": 0.51}),
+        outcome(Run("main", "m", "ngram:1"), benches, 0.52, random),
+        outcome(Run("main", "m", "ngram:2"), benches, 0.55, random),
+        outcome(Run("published", "m", "whole", tau=PUBLISHED, score="maxsim"), benches, 0.1, random),
+        outcome(Run("published", "m", "ngram:1", tau=PUBLISHED, score="maxsim"), benches, 0.5, random),
+        outcome(Run("temperature", "m", "whole", tau=0.05), benches, 0.53, random),
+        outcome(Run("temperature", "m", "ngram:1", tau=0.05), benches, 0.51, random),
+    ]
+    return Found(made, benches)
+
+
+def test_a_grain_table_has_our_value_its_interval_and_the_published_one(found):
+    row = retrieval(found, "m", 4)["late interaction (ngram:1)"]
+    assert row.cells[0].value == pytest.approx(0.52, abs=0.01)
+    assert row.cells[0].low < row.cells[0].value < row.cells[0].high
+    assert row.cells[0].published == 0.485
+
+
+def test_mean_pooling_read_as_late_interaction_is_a_row_of_its_own(found):
+    row = retrieval(found, "m", 4)["mean pooling, read as LI (whole as ngram:1)"]
+    assert row.cells[0].value == pytest.approx(0.51, abs=0.01)
+    assert row.cells[0].published == 0.147
+
+
+def test_each_corpus_has_a_row_of_its_own(found):
+    row = by_corpus(found, "m")["made up"]
+    assert row.cells[2].value == pytest.approx(0.52, abs=0.01)
+
+
+def test_weights_read_at_another_grain_are_in_the_swap_matrix(found):
+    assert swap(found, "m")["untrained"].cells[2].value == pytest.approx(0.25, abs=0.01)
+
+
+def test_the_lead_is_paired_and_stands_beside_the_published_one(found):
+    cell = lead(found, "m", "published")["ngram:1 − whole"].cells[1]
+    assert cell.value == pytest.approx(0.4, abs=0.02)
+    assert cell.published == pytest.approx(0.364)
+
+
+def test_the_published_temperature_is_a_column_and_mean_pooling_stands_under_both_names(found):
+    table = temperatures(found, "m")
+    assert SUM in table.columns
+    row = table["mean pooling (whole)"].cells
+    assert row[table.columns.index(SUM)].value == row[table.columns.index("0.5")].value
+
+
+def test_the_lead_turns_with_the_temperature(found):
+    table = leads(found, "m")
+    cells = dict(zip(table.columns, table["ngram:1 − whole"].cells, strict=True))
+    assert cells[SUM].low > 0.3
+    assert cells["0.05"].high < 0
+
+
+def test_temperatures_are_chosen_on_validation_writers(found):
+    table = at_their_best(found, "m")
+    assert {row.label.split("τ = ")[1] for row in table.rows} == {"0.05", "learn"}
+
+
+def test_a_lead_that_goes_with_its_temperature_is_called_an_effect_of_it(found):
+    verdicts = {c.quantity: c for c in claims(found)}
+    gone = verdicts["how much of the lead goes when each grain has its own temperature"]
+    assert gone.verdict == HOLDS
+    assert gone.cell.value == pytest.approx(0.38, abs=0.03)
+
+
+def test_a_claim_is_undecided_when_its_interval_holds_zero():
+    assert above(Cell(0.1, -0.1, 0.3)) == UNDECIDED
+    assert above(Cell(0.1, 0.05, 0.3)) == HOLDS
+    assert above(Cell(-0.1, -0.2, -0.05)) == FAILS
+    assert above(Cell()) == UNDECIDED
+
+
+def test_samples_of_different_anchors_cannot_be_paired():
+    a, b = Sample(np.zeros(2), np.array([1, 2])), Sample(np.zeros(2), np.array([1, 3]))
+    with pytest.raises(ValueError, match="cannot be paired"):
+        _ = a - b
+
+
+def test_spans_of_the_own_document_do_not_count_unless_the_published_protocol_is_asked_for():
+    one = bench()
+    relevant, own = one.relevant(), one.own()
+    scores = np.where(relevant & own, 1.0, 0.0).astype(np.float32)  # finds its own document alone
+    hit = MEASURES.index("Hit@1")
+    ours = read_bench(scores, one)["measures"][:, hit]
+    theirs = read_bench(scores, one, keep_own=True)["measures"][:, hit]
+    assert theirs.mean() == 1.0
+    assert ours.mean() < 0.2
+
+
+def test_perfect_scores_give_perfect_measures():
+    one = bench()
+    found = read_bench(one.relevant().astype(np.float32), one)
+    assert found["measures"].min() == 1.0
+    assert found["triplets"].min() == 1.0
+
+
+def test_distractors_leave_out_everything_by_the_anchors_own_hand():
+    one = bench()
+    right_first = np.argsort(~one.relevant(), axis=1, kind="stable")
+    author = 1
+    assert np.nanmax(distractors(one, right_first)["rank 1"][:, author]) == 0.0
+    assert distractors(one, right_first, published=True)["rank 1"][:, author].min() == 1.0
+
+
+def test_a_constant_best_size_has_exponent_zero_and_a_rooted_one_a_half():
+    lengths = np.array([64.0, 144.0, 256.0, 400.0])
+    assert exponent(lengths, np.full(4, 3.0)) == pytest.approx(0.0)
+    assert exponent(lengths, 0.25 * np.sqrt(lengths)) == pytest.approx(0.5)
+    factor, error = coefficient(lengths, 0.25 * np.sqrt(lengths), "root")
+    assert factor == pytest.approx(0.25)
+    assert error == pytest.approx(0.0)
+
+
+def test_the_published_points_fit_the_published_factor():
+    lengths, best = (np.array(each, float) for each in zip(*published.PATCH_SIZES.values(), strict=True))
+    assert coefficient(lengths, best, "root")[0] == pytest.approx(0.177, abs=0.001)
+    assert published_fit()["squared error, root"] < published_fit()["squared error, constant"]
+
+
+def test_a_size_that_wins_by_noise_alone_leaves_the_exponent_open(random):
+    clusters = np.repeat(np.arange(30), 4)
+    samples = [[Sample(random.normal(0.5, 0.1, 120), clusters) for _ in range(5)] for _ in range(5)]
+    fits = fitted(curve(samples, [70, 130, 200, 270, 330]))
+    assert fits["free exponent"].low < 0 < fits["free exponent"].high
+
+
+def test_correlation_is_pearsons():
+    a = np.random.default_rng(1).normal(size=(50, 2))
+    b = 0.5 * a + np.random.default_rng(2).normal(size=(50, 2))
+    clusters = np.arange(50) // 2
+    cell = correlated(Sample(a, clusters), Sample(b, clusters), (0, 1))
+    assert cell.value == pytest.approx(np.corrcoef(a.ravel(), b.ravel())[0, 1])
+    assert cell.low < cell.value < cell.high
+
+
+def test_uniformity_of_one_point_is_zero_and_of_opposites_low():
+    same = np.tile([[1.0, 0.0]], (4, 1)).astype(np.float32)
+    assert np.log(uniformity_parts(same, np.arange(4)).mean()) == pytest.approx(0.0)
+    apart = np.array([[1, 0], [-1, 0]], np.float32)
+    assert np.log(uniformity_parts(apart, np.arange(2)).mean()) == pytest.approx(-8.0)
+
+
+def test_candidates_of_other_problems_do_not_count():
+    known = [("p1", "ann", "a"), ("p1", "bob", "b"), ("p2", "cid", "c"), ("p2", "dee", "d")]
+    unknown = [("p1", "ann", "x"), ("p2", "dee", "y"), ("p1", "<UNK>", "z")]
+    problems: Problems = problems_of(known, unknown, 10)
+    scores = np.array([[0.5, 0.4, 0.9, 0.9], [0.9, 0.9, 0.5, 0.4]])
+    assert len(problems.unknown) == 2
+    assert accuracy(scores, problems).tolist() == [1.0, 0.0]
+
+
+def test_costs_are_the_published_ones_at_their_length_and_width():
+    for grain, (_, flops) in published.COST.items():
+        assert operations(512, 768, grain) == pytest.approx(flops, rel=0.01)
+    for grain, size in published.STORAGE.items():
+        assert kilobytes(512, 768, grain) == pytest.approx(size, rel=0.01)
+
+
+def test_latency_is_measured_and_falls_with_the_patch_size():
+    table = costs(64, 64)
+    times = [table[label].cells[3].value for label in ("late interaction (ngram:1)", "ngram:5")]
+    assert times[0] > times[1] > 0
+
+
+def test_patches_are_counted_from_probabilities():
+    chance, ends = np.array([0.1, 0.6, 0.2, 0.4, 0.8]), np.array([3, 5])
+    assert patches(chance, ends, 0.5).tolist() == [2.0, 2.0]
+    assert patches(chance, ends, 0.9).tolist() == [1.0, 1.0]
+
+
+def test_every_run_of_a_plan_has_a_name_of_its_own_and_survives_json():
+    runs = plan(["a", "b"], Size(), SECOND)
+    assert len({run.name for run in runs}) == len(runs)
+    assert [from_json(run.to_json()).name for run in runs] == [run.name for run in runs]
+
+
+def test_budgets_are_equal_but_for_the_runs_about_them():
+    runs = [run for run in plan(["a"], Size()) if run.rule != "none" and run.stage != "negatives"]
+    assert {(run.steps, run.batch) for run in runs} == {(200, 256)}
+
+
+def test_the_published_protocol_has_one_temperature_and_its_head():
+    runs = [run for run in plan(["a"], Size(), preset="paper") if run.rule != "none"]
+    assert {(run.tau, run.score, run.model["head"]) for run in runs} == {(0.5, "maxsim", "mlp")}
+
+
+def test_outcomes_come_back_as_they_were_stored(tmp_path, random):
+    first = outcome(Run("main", "m", "whole"), [bench()], 0.5, random)
+    store = Store(tmp_path)
+    store.add(first)
+    store.add(outcome(Run("main", "m", "ngram:1"), [bench()], 0.6, random))
+    again = list(Store(tmp_path))
+    assert [o.run.patch for o in again] == ["whole", "ngram:1"]
+    assert all(np.array_equal(again[0].arrays[key], value) for key, value in first.arrays.items())
+    assert store.names() == {o.run.name for o in again}
+
+
+def test_a_bench_comes_back_as_it_was_saved(tmp_path):
+    one = bench()
+    save_bench(one, tmp_path / "one.npz")
+    again = open_bench(tmp_path / "one.npz")
+    assert again.texts == one.texts
+    assert np.array_equal(again.relevant(), one.relevant())
+    assert again.authors[3] == one.authors[3]
+
+
+def test_a_smaller_bench_keeps_what_its_anchors_need_and_all_writers():
+    one = smaller(bench(), 8, 20)
+    assert len(one.anchors) == 8
+    assert len(one.pool) == 20
+    assert len(set(one.clusters.tolist())) == WRITERS
+    positives = one.labels[one.pool[one.triplets[:, 1]]]
+    assert np.array_equal(positives, one.clusters[one.triplets[:, 0]])
+    negatives = one.labels[one.pool[one.triplets[:, 2]]]
+    assert (negatives != one.clusters[one.triplets[:, 0]]).all()
+
+
+def test_writers_take_turns():
+    assert in_turn(np.array([5, 5, 5, 2, 2, 9])).tolist() == [0, 3, 5, 1, 4, 2]
+
+
+def test_tables_are_written_in_every_format():
+    table = Table("t", "A & B", ("R@20",), (Row("x_1", (Cell(0.5, 0.4, 0.6, 0.3),)), Row("y", (Cell(),))))
+    assert "| x_1 | 0.500 [0.400, 0.600] (paper 0.300) |" in markdown(table)
+    assert "x\\_1 & 0.500 {\\tiny [0.400, 0.600]} {\\tiny (0.300)} \\\\" in latex(table)
+    assert "A \\& B" in latex(table)
+    assert "x_1,R@20,0.5,0.4,0.6,0.3" in as_csv(table)
+    again = table_from_json(to_json([table]))[0]
+    assert again["x_1"] == table["x_1"]
+    assert math.isnan(again["y"].cells[0].value)
+
+
+@pytest.mark.parametrize("sentences", [2, 4, 6, 8, 10])
+def test_published_rows_have_four_measures_that_rise_with_the_cutoff(sentences):
+    for values in published.RETRIEVAL[sentences].values():
+        recall, deeper, gain, deeper_gain = values
+        assert recall < deeper
+        assert gain < deeper_gain
