@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from index import collection, real_vectors, split
+from index import KEPT, collection, real_vectors, split
 
 DEPTHS, KS = (100, 200, 500, 1000, 2000), (10, 20, 100)
 ROUNDS = 8
@@ -160,7 +160,7 @@ def stored(asked: list[np.ndarray], known: Bag, right: np.ndarray) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpora", nargs="*", type=Path)
-    parser.add_argument("--vectors", type=Path, default=Path("bench-index.npz"))
+    parser.add_argument("--vectors", type=Path, default=KEPT)
     parser.add_argument("--real", type=int, default=10_000)
     parser.add_argument("--passages", type=int, default=5000)
     parser.add_argument("--queries", type=int, default=40)

@@ -17,6 +17,7 @@ import resource
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -25,6 +26,7 @@ from typing import Any
 import numpy as np
 
 K, NOISE, BLOCK = 100, 0.35, 500
+KEPT = Path(tempfile.gettempdir()) / "idiograph-bench" / "real.npz"
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS", "LANCE_CPU_THREADS")
 Search = Callable[[np.ndarray, int], list[int]]
 Contender = tuple[float, dict[str, Search], Path]  # seconds to build, ways to search, what lies on disk
@@ -33,6 +35,7 @@ Contender = tuple[float, dict[str, Search], Path]  # seconds to build, ways to s
 def real_vectors(corpora: list[Path], kept: Path, count: int, patch: str = "ngram:3") -> dict[str, np.ndarray]:
     """Patches of real passages: `v` (patches, d), `n` (patches of each passage), `source` (corpus of each passage)."""
     if not kept.exists():
+        kept.parent.mkdir(parents=True, exist_ok=True)
         np.savez(kept, **embedded(corpora, count, patch))
     return dict(np.load(kept))
 
@@ -189,13 +192,11 @@ def lance(room: Path, name: str, index: bool) -> Contender:
     import pyarrow as pa
 
     dim = opened(room)[2][0].shape[1]
-    shape = pa.schema([("id", pa.int64()), ("vector", pa.list_(pa.list_(pa.float16(), dim)))])
+    shape = pa.schema([("id", pa.int64()), ("vector", pa.list_(pa.list_(pa.float32(), dim)))])
 
     def rows() -> Iterator[pa.RecordBatch]:
         for at, vectors, some in blocks(room):
-            inner = pa.FixedSizeListArray.from_arrays(
-                pa.array(np.ascontiguousarray(vectors).ravel(), pa.float16()), dim
-            )
+            inner = pa.FixedSizeListArray.from_arrays(pa.array(vectors.astype(np.float32).ravel()), dim)
             offsets = pa.array(np.concatenate([[0], np.cumsum(some)]), pa.int32())
             column = pa.ListArray.from_arrays(offsets, inner)
             yield pa.record_batch([pa.array(range(at, at + len(some)), pa.int64()), column], schema=shape)
@@ -207,7 +208,7 @@ def lance(room: Path, name: str, index: bool) -> Contender:
     took = time.perf_counter() - begun
 
     def ask(question: np.ndarray, k: int, probes: int = 0, refine: int = 0) -> list[int]:
-        query = table.search(question.astype(np.float16)).distance_type("cosine").limit(k).select(["id"])
+        query = table.search(question).distance_type("cosine").limit(k).select(["id"])
         query = query.nprobes(probes).refine_factor(refine) if index else query
         return query.to_arrow()["id"].to_pylist()
 
@@ -236,7 +237,8 @@ def qdrant(room: Path, name: str, indexed: bool) -> Contender:
         dim, q.Distance.Dot, multivector_config=multi, datatype=q.VectorStorageDatatype.Float16
     )
     threshold = 1 if indexed else 10**9
-    config = q.EdgeConfig(vectors=vectors, optimizers=q.EdgeOptimizersConfig(indexing_threshold=threshold))
+    optimizers, threads = q.EdgeOptimizersConfig(indexing_threshold=threshold), int(os.environ["OMP_NUM_THREADS"])
+    config = q.EdgeConfig(vectors=vectors, optimizers=optimizers, max_search_threads=threads)
     (room / name).mkdir()
     shard = q.EdgeShard.create(str(room / name), config)
     for at, block, some in blocks(room, 100):
@@ -368,16 +370,16 @@ def one_size(base: Any, questions: list[np.ndarray], count: int, args: argparse.
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpora", nargs="*", type=Path)
-    parser.add_argument("--vectors", type=Path, default=Path("bench-index.npz"))
+    parser.add_argument("--vectors", type=Path, default=KEPT)
     parser.add_argument("--real", type=int, default=10_000)
     parser.add_argument("--patch", default="ngram:3")
     parser.add_argument("--sizes", type=int, nargs="+", default=[2_000, 10_000])
     parser.add_argument("--queries", type=int, default=30)
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--patience", type=float, default=240)
     parser.add_argument("--contenders", nargs="+", choices=CONTENDERS, default=list(CONTENDERS))
     parser.add_argument("--plaid-python", type=Path)
-    parser.add_argument("--room", type=Path, default=Path("bench-index"))
+    parser.add_argument("--room", type=Path, default=KEPT.parent)
     parser.add_argument("--contender", choices=CONTENDERS, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.contender:

@@ -37,7 +37,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "peerread-train": {"different": 4},
     "arxiv": {**HELD, "different": 4},
     "acl": {**HELD, "label": "first", "different": 4, "lang": "en"},
-    "pan19": {"per_author": 5, "different": 4, "lang": "en", "lengths": (8, 16)},
+    "pan19": {"per_author": 4, "different": 6, "lang": "en", "lengths": (8,), "pairs": 130},
 }
 
 

@@ -112,7 +112,8 @@ def test_candidates_can_be_named_and_unknown_ones_are_refused(index):
 
 def test_a_prolific_author_has_no_advantage():
     scores = np.array([[0.5, 0.5, 0.5, 0.1]], np.float32)
-    assert set_score(scores, {"a": [0], "b": [1], "c": [2]}) == set_score(scores, {"a": [0]})
+    assert set_score(scores, {"a": [0], "b": [1], "c": [2]}) == pytest.approx(set_score(scores, {"a": [0]}))
+    assert 0.3 < set_score(scores, {"a": [0], "d": [3]}) < 0.5  # nearer to the near document than a plain mean
 
 
 def test_a_candidate_is_read_against_all_the_others():

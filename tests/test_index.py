@@ -272,6 +272,21 @@ def size_of(folder: Path) -> int:
     return sum(p.stat().st_size for p in folder.rglob("*") if p.is_file())
 
 
+def test_compacting_is_no_change_and_reads_ids_as_they_are(index):
+    index.add([replace(ESSAYS[30], id="x' OR '1'='1")])
+    index.delete(["x' OR '1'='1"])
+    found, version = index.passages, index.version
+    index.compact()
+    assert (index.passages, index.version) == (found, version)
+
+
+def test_passages_without_words_are_left_out(tmp_path):
+    stars = Document("d", "* * *\n\n* * *", ESSAYS[0].authors)
+    assert passages(stars, IndexRecipe()) == []
+    index = Index.build([stars, ESSAYS[0]], tmp_path / "index", hashed_style())
+    assert {d.id for d in index.documents} == {ESSAYS[0].id}
+
+
 def test_a_second_writer_is_refused(index):
     with locked(index.folder), pytest.raises(ArtifactError, match="another run is writing"):
         index.add([ESSAYS[30]])

@@ -181,10 +181,30 @@ def test_the_published_protocol_takes_the_last_fifth_and_one_negative():
 
 
 def test_zero_shot_needs_no_recipe_of_ours():
-    plain = SimpleNamespace(unknowns="all", negatives="all", resamples=10, seed=1)
+    plain = SimpleNamespace(unknowns="all", negatives="all", known="joined", words=0, resamples=10, seed=1)
     assert "letters (en) | 4" in markdown([zero_shot(Letters(), [problem()], plain)])
 
 
 def test_problems_without_truth_are_refused():
     with pytest.raises(InputError, match="problem 'problem00001' has no truth"):
         zero_shot(Letters(), [problem(truth={})])
+
+
+def test_every_ranker_can_be_made_to_read_as_many_words():
+    class Listening(Letters):
+        def compare(self, a, b):
+            assert max(len(text.split()) for text in (*a, *b)) == 1
+            return super().compare(a, b)
+
+    assert zero_shot(Listening(), [problem()], PanRecipe(words=1, resamples=0)).texts == 4
+
+
+def test_a_candidate_may_be_the_mean_over_each_of_their_texts():
+    class Counted:
+        name = "counted"
+
+        def compare(self, a, b):
+            return np.tile(np.array([1, 3, 2.5, 0], np.float32), (len(a), 1))  # two texts of A, one of B, one of C
+
+    found = zero_shot(Counted(), [problem()], PanRecipe(known="each", resamples=0))
+    assert found.attributed[0].scores[0].tolist() == [2.0, 2.5, 0.0]

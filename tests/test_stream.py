@@ -84,4 +84,4 @@ def test_rounding_never_moves_a_score_further_than_the_bound(sides):
 
 def test_only_the_head_of_a_ranking_is_scored_again():
     a, b = collection(10, 30, 64, 1, 0.3), collection(2000, 30, 64, 2, 0.3)
-    assert nearest(a, b, 10).again < 0.1 * 10 * 2000
+    assert nearest(a, b, 10, proof=False).again < 0.1 * 10 * 2000

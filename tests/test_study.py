@@ -7,7 +7,7 @@ import pytest
 
 from idiograph.study import published
 from idiograph.study.bench import Bench, Ragged, in_turn, open_bench, save_bench, smaller
-from idiograph.study.claims import FAILS, HOLDS, UNDECIDED, above, claims
+from idiograph.study.claims import FAILS, HOLDS, UNDECIDED, above, claims, relative
 from idiograph.study.cost import costs, kilobytes, operations
 from idiograph.study.failures import distractors
 from idiograph.study.found import Found, Sample
@@ -132,6 +132,20 @@ def test_a_lead_that_goes_with_its_temperature_is_called_an_effect_of_it(found):
     gone = verdicts["how much of the lead goes when each grain has its own temperature"]
     assert gone.verdict == HOLDS
     assert gone.cell.value == pytest.approx(0.38, abs=0.03)
+
+
+def test_a_small_lead_holds_but_is_not_called_far(found):
+    verdicts = {(c.claim, c.quantity.split(", ")[-1]): c.verdict for c in claims(found)}
+    assert verdicts["Late interaction is ahead of mean pooling", "learned temperature"] == HOLDS
+    far = "Late interaction is far ahead: it finds at least twice as much"
+    assert verdicts[far, "learned temperature"] == FAILS
+    assert verdicts[far, "τ = 0.5"] == HOLDS
+
+
+def test_a_ratio_of_means_is_paired():
+    a, b = Sample(np.array([0.2, 0.4, 0.6]), np.arange(3)), Sample(np.array([0.1, 0.2, 0.3]), np.arange(3))
+    cell = relative(a, b)
+    assert (cell.value, cell.low, cell.high) == pytest.approx((1.0, 1.0, 1.0))
 
 
 def test_a_claim_is_undecided_when_its_interval_holds_zero():

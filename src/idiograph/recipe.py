@@ -203,6 +203,8 @@ class PanRecipe(Stage):
     lang: str = "en"
     unknowns: Literal["all", "last"] = "all"  # `last`: the last fifth by file name
     negatives: Literal["all", "one"] = "all"  # `one`: another candidate drawn at random
+    known: Literal["joined", "each"] = "joined"  # `each`: the mean over a candidate's texts, each read from its start
+    words: int = Field(default=0, ge=0)  # that every ranker reads of a text; 0: as far as it can
     window: int = Field(default=512, ge=4)
     resamples: int = Field(default=1000, ge=0)
     seed: int = 7

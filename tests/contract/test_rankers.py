@@ -5,15 +5,19 @@ import pytest
 
 from idiograph.baselines.bm25 import BM25
 from idiograph.baselines.delta import Delta
+from idiograph.baselines.ngrams import FunctionWords, NGrams
 
 
-@pytest.fixture(params=["bm25", "delta", "whole", "ngram:1", "ngram:3", "word", "auto", "cluster:2"])
-def ranker(request, style):
-    return (
-        {"bm25": BM25, "delta": Delta}[request.param]()
-        if request.param in ("bm25", "delta")
-        else style.at(request.param)
-    )
+BASELINES = {"bm25": BM25, "delta": Delta, "function-words": FunctionWords, "ngrams": NGrams}
+
+
+@pytest.fixture(params=[*BASELINES, "native", "whole", "ngram:1", "ngram:3", "word", "auto", "cluster:2"])
+def ranker(request, style, backbones):
+    if request.param == "native":
+        from idiograph.neural.native import Native
+
+        return Native(str(backbones["modernbert"]))
+    return BASELINES[request.param]() if request.param in BASELINES else style.at(request.param)
 
 
 def test_every_text_is_scored_against_every_other(ranker, texts):

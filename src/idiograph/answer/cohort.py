@@ -18,6 +18,7 @@ from idiograph.types import fold
 
 BY = ("set", "author")
 FEW = 5  # candidates under which there is nobody to compare with, and scores are taken as they are
+SHARP = 20.0  # 0 is the plain mean of the documents, infinity the nearest alone; see docs/decisions.md
 Rows = dict[str, list[int]]  # document → rows of its passages
 Floats = NDArray[np.float64]
 
@@ -76,9 +77,11 @@ def cohort(listed: Sequence[Passage], by: str = "set") -> Cohort:
 
 
 def set_score(scores: NDArray[np.float32], documents: Rows) -> float:
-    """How near a candidate is: each document gives its best passage for each part of the text; all the documents count
-    the same, so that a prolific author has no advantage."""
-    return float(np.mean([scores[:, rows].max(axis=1).mean() for rows in documents.values()]))
+    """How near a candidate is: each document gives its best passage for each part of the text. Documents are averaged
+    softly, near ones counting more: a writer need not be alike everywhere. It is a mean all the same, so that a prolific
+    author has no advantage."""
+    near = np.array([scores[:, rows].max(axis=1).mean() for rows in documents.values()], np.float64)
+    return float(near.max() + np.log(np.exp(SHARP * (near - near.max())).mean()) / SHARP)
 
 
 def standing(scores: Floats) -> Floats:

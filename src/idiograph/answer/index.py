@@ -96,7 +96,7 @@ class Index:
 
     @property
     def version(self) -> str:
-        """The name of the last change."""
+        """The name of the last change to what is in the index."""
         return self._state.version
 
     def add(

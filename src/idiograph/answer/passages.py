@@ -34,9 +34,10 @@ class Hit:
 
 
 def passages(document: Document, recipe: IndexRecipe) -> list[Passage]:
-    """The spans of a document that go into the index."""
+    """The spans of a document that go into the index; one without a letter or digit has nothing to compare."""
     people = sorted(document.authors, key=lambda a: a.key)
     found = tiles(sentences(document.text, document.lang or "en"), recipe.sentences)
+    found = [(start, end) for start, end in found if any(map(str.isalnum, document.text[start:end]))]
     if recipe.spans_per_document:
         found = spread(found, recipe.spans_per_document)
     return [

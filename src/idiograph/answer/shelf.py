@@ -92,7 +92,8 @@ class Shelf:
         seen = np.flatnonzero(visible(found, log))
         order = seen[np.argsort(np.array(found["id"].to_pylist(), object)[seen], kind="stable")]
         about = json.loads(log["about"][-1].as_py())
-        return State(found.take(order), order.astype(np.int64), about, log["change"][-1].as_py())
+        changes = [row["change"] for row in log.to_pylist() if row["kind"] != "compact"]
+        return State(found.take(order), order.astype(np.int64), about, changes[-1])
 
     def take(self, offsets: Ints, columns: Sequence[str]) -> pa.Table:
         """Some columns of some passages, in the order asked for."""

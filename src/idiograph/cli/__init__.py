@@ -42,6 +42,7 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "audit": texts.audit,
     "topic": texts.topic,
     "train": training.train,
+    "average": training.average,
     "evaluate": models.evaluate,
     "compare": models.compare,
     "pan": pan.pan,

@@ -50,6 +50,8 @@ def pan19(
     keep: Keep = None,
     lang: Annotated[str | None, typer.Option(help="en, fr, it, es, or `any` for all.")] = None,
     window: Annotated[int | None, typer.Option(help="Tokens that a model reads of a text.", min=4)] = None,
+    words: Annotated[int | None, typer.Option(help="Words that every ranker reads of a text; 0: all.", min=0)] = None,
+    known: Annotated[str | None, typer.Option(help="A candidate's texts joined, or the mean over each.")] = None,
     preset: Preset = "sound",
     recipe_file: RecipeFile = None,
     out_folder: Annotated[
@@ -64,7 +66,7 @@ def pan19(
 
     if len(rankers) < 2:
         raise InputError("name at least one ranker and the problems: idiograph pan19 default bm25 pan19/")
-    chosen = settings(preset, recipe_file, {"pan": {"lang": lang, "window": window}})
+    chosen = settings(preset, recipe_file, {"pan": {"lang": lang, "window": window, "words": words, "known": known}})
     problems = read_problems(Path(rankers[-1]), chosen.pan.lang)
     found: list[Any] = []
     with bar("comparing", len(problems)) as update:

@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -27,6 +28,13 @@ def study(
     stage: Annotated[
         list[str] | None, typer.Option(help="Only these of mine, pack, models, report; may be repeated.")
     ] = None,
+    rows: Annotated[
+        int | None, typer.Option(help="Triplets of each configuration and corpus to train on.", min=1)
+    ] = None,
+    anchors: Annotated[int | None, typer.Option(help="Anchors of each configuration and corpus.", min=2)] = None,
+    pool: Annotated[
+        int | None, typer.Option(help="Spans that each anchor is compared with, of its corpus.", min=2)
+    ] = None,
     pan: Annotated[Path | None, typer.Option(help="PAN attribution problems, for the zero-shot table.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, …")] = "auto",
     workers: Annotated[
@@ -47,6 +55,8 @@ def study(
         chosen, backbones_of(backbone or []), quick, steps, tuple(stage or STAGES), device, workers, budget,
         (shlex.join(["idiograph", *sys.argv[1:]]),), __version__, open_pan(pan) if pan else None,
     )  # fmt: skip
+    given = {name: value for name, value in {"train": rows, "anchors": anchors, "pool": pool}.items() if value}
+    wanted = replace(wanted, portions=replace(wanted.share, **given))
     with bar("study") as update:
         found = study_(sources, out_folder, wanted, update)
     if found is None:
@@ -65,13 +75,13 @@ def told(runs: int, claims: int, quick: bool) -> str:
 
 
 def backbones_of(given: list[str]) -> dict[str, str]:
-    """Name → folder; the model that comes with the package if none is given."""
-    from idiograph.loading import default_folder
+    """Name → folder; a general-purpose encoder, which has learned nothing of style, if none is given."""
+    from idiograph.loading import folder_of
 
     found: dict[str, str] = {}
-    for each in given or ["default"]:
+    for each in given or ["minilm"]:
         name, _, folder = each.partition("=") if "=" in each else (Path(each).name, "", each)
         if name in found:
             raise InputError(f"two backbones are called '{name}'; give them names: --backbone NAME=FOLDER")
-        found[name] = str(default_folder()) if folder == "default" else folder
+        found[name] = str(folder_of(folder))
     return found

@@ -13,7 +13,7 @@ def train(
         list[Path], typer.Argument(help="Triplet folders, or one configuration of one (data/all/base-4).")
     ],
     out_folder: Out,
-    backbone: Annotated[str | None, typer.Option(help="Model folder or Hugging Face name to begin with.")] = None,
+    backbone: Annotated[str | None, typer.Option(help="Folder or Hugging Face name to begin with; default, minilm.")] = None,
     valid: Annotated[list[Path] | None, typer.Option(help="More triplets to validate on, of other fields.")] = None,
     patch: Annotated[str | None, typer.Option(help="whole, word, ngram:N, auto, cluster:N or learned:N.")] = None,
     keep: Annotated[str | None, typer.Option(help="all tokens, or words without punctuation.")] = None,
@@ -44,7 +44,7 @@ def train(
     as_json: AsJson = False,
 ) -> None:
     """Train a model on triplets; a stopped run goes on where it was. More settings: --recipe, docs/training.md."""
-    from idiograph.loading import default_folder
+    from idiograph.loading import folder_of
     from idiograph.neural.train import train as train_
 
     given: dict[str, Any] = {"backbone": backbone, "patch": patch, "keep": keep, "head": head, "dim": number(dim)}
@@ -59,12 +59,25 @@ def train(
     }
     given |= {"weights": tuple(map(float, weights.split(","))) if weights else None, "seed": seed}
     chosen = settings(preset, recipe_file, {"train": given}).train
-    base = default_folder() if chosen.backbone == "default" else chosen.backbone
+    base = folder_of(chosen.backbone)
     with bar("training") as update:
         options: dict[str, Any] = {"device": device, "overwrite": overwrite, "report_to": tuple(report_to or ())}
         result = train_(triplets, out_folder, base, chosen, valid=tuple(valid or ()), progress=update, **options)
     found = {"steps": result.steps, "best_step": result.best_step, "measures": dict(result.measures)}
     say(found, as_json, lambda: wrote(out_folder, f"trained {result.steps} steps, best at {result.best_step}"))
+
+
+def average(
+    models: Annotated[list[Path], typer.Argument(help="Folders of models that began with the same weights.")],
+    out_folder: Out,
+    half: Annotated[bool, typer.Option("--half", help="Write the weights in 16 bits.")] = False,
+    overwrite: Overwrite = False,
+) -> None:
+    """Average the weights of several trained models into one."""
+    from idiograph.neural.soup import average_models
+
+    average_models(models, out_folder, half=half, overwrite=overwrite)
+    wrote(out_folder, f"averaged {len(models)} models")
 
 
 def number(text: str | None) -> Any:

@@ -112,6 +112,10 @@ def calibrate(
     report: Annotated[
         Path | None, typer.Option(help="Also measure it, leaving out one writer at a time; a folder for the report.")
     ] = None,
+    against: Annotated[
+        list[str] | None,
+        typer.Option(help="Measure this ranker on the same pairs; may be repeated (ngrams, delta, …)."),
+    ] = None,
     preset: Preset = "sound",
     recipe_file: RecipeFile = None,
     overwrite: Overwrite = False,
@@ -120,6 +124,7 @@ def calibrate(
     """Learn what a model's scores mean from pairs of texts by known writers, and keep it beside the model."""
     from idiograph.answer.pairing import open_pairs
     from idiograph.answer.verify import learn
+    from idiograph.loading import load_ranker
 
     given = {"label": label, "split": tuple(split) if split else None, "method": method, "pairs": pairs}
     chosen = settings(preset, recipe_file, {"calibrate": given, "style": {"keep": keep}})
@@ -135,7 +140,10 @@ def calibrate(
         known = learn(found, style, f"{folder} ({fingerprint})", chosen.calibrate, preset=preset, progress=update)
     known.save(target)
     if report:
-        verified([(style.name, style)], folder, report, chosen)
+        others = [load_ranker(name) for name in against or ()]
+        measured = verified([(each.name, each) for each in (style, *others)], folder, report, chosen)
+        if not as_json:
+            print_verified(measured)
     say({"file": str(target), **known.to_json()}, as_json, lambda: print_calibration(target, known))
 
 

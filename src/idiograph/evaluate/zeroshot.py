@@ -89,8 +89,19 @@ def zero_shot(
 
 def attributed(ranker: Ranker, problem: Problem, recipe: "PanRecipe") -> Attributed:
     files = chosen(problem, recipe)
-    profiles = ["\n\n".join(problem.known[name]) for name in problem.candidates]
-    return Attributed(problem, tuple(files), ranker.compare([problem.unknown[file] for file in files], profiles))
+    asked_about = [first_words(problem.unknown[file], recipe.words) for file in files]
+    if recipe.known == "joined":
+        profiles = [first_words("\n\n".join(problem.known[name]), recipe.words) for name in problem.candidates]
+        return Attributed(problem, tuple(files), ranker.compare(asked_about, profiles))
+    texts = [first_words(text, recipe.words) for name in problem.candidates for text in problem.known[name]]
+    sizes = np.array([len(problem.known[name]) for name in problem.candidates])
+    sums = np.add.reduceat(ranker.compare(asked_about, texts), np.cumsum(sizes) - sizes, axis=1)
+    return Attributed(problem, tuple(files), (sums / sizes).astype(np.float32))
+
+
+def first_words(text: str, count: int) -> str:
+    """The beginning of a text; all of it for 0."""
+    return " ".join(text.split()[:count]) if count else text
 
 
 def chosen(problem: Problem, recipe: "PanRecipe") -> list[str]:

@@ -1,8 +1,8 @@
 """The best matches of every text in a large collection: found in 16 bits, settled in 32. CPU or GPU, in flat memory.
 
-The head of each ranking is scored again in 32 bits, which also shows how far 16 bits go astray; whatever could still belong to
-the k best if every score were off by four times the worst that was seen is scored again, too. With `proof`, the bound is
-not what was seen but what rounding can do at most: nothing is left to measurement, and much more is scored again.
+Rounding to 16 bits moves a score by no more than a bound that follows from the vectors at hand. The head of each ranking is
+scored again in 32 bits, and so is everything that the bound does not rule out: the k best are those of the definition.
+Without `proof`, four times the worst error that was seen in the head takes the place of the bound, and less is scored again.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,7 +20,8 @@ from idiograph.style.tokens import Floats, Ints
 Progress = Callable[[int, int | None, str], None]
 HALF = torch.bfloat16
 ROUNDING = 2.0**-8  # of a bfloat16: half a unit in the last place, relative
-ANCHOR_ROWS, TILE_ROWS = 1024, 2048
+ANCHOR_ROWS, TILE_ROWS = 2048, 512
+STEP = 256  # rows of anchors come in multiples of it: every new shape costs the library time to prepare
 SAFETY = 4.0  # times the worst error seen
 GPU_ROWS = 4096  # rows of anchors at once on a GPU
 
@@ -43,7 +44,7 @@ def nearest(
     k: int,
     *,
     mean: bool = True,
-    proof: bool = False,
+    proof: bool = True,
     device: str = "cpu",
     progress: Progress | None = None,
 ) -> Nearest:
@@ -94,13 +95,10 @@ def lost(vectors: Floats) -> Floats:
 def coarse(a: Patches, b: Stacked) -> Iterator[tuple[slice, Floats]]:
     """Blocks of texts of `a` with sums of best matches in all of `b`, in 16 bits."""
     right = torch.from_numpy(b.patches.vectors).to(HALF)
-    width = max(ANCHOR_ROWS, int(a.lengths.max()))
-    turned = torch.zeros(
-        right.shape[1], width, dtype=HALF
-    )  # one width for all: a new shape costs milliseconds to prepare
-    for block in tiles(a.lengths, width):
+    for block in tiles(a.lengths, ANCHOR_ROWS):
         left, starts = part(a, block)
-        turned[:, : len(left)] = torch.from_numpy(left).to(HALF).T
+        turned = torch.zeros(right.shape[1], -(-len(left) // STEP) * STEP, dtype=HALF)  # (d, rows)
+        turned[:, : len(left)] = torch.from_numpy(left).T
         scores = np.empty((len(starts), len(b.order)), np.float32)
         for run in b.runs:
             best = best_of(right, b, run, turned)[:, : len(left)]

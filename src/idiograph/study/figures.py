@@ -46,8 +46,13 @@ def lines(tables: Mapping[str, Table], places: Sequence[float], axis_label: str,
         for number, row in enumerate(table.rows):
             draw(axis, places, row.cells, row.label, COLOURS[number % len(COLOURS)])
         axis.set(title=title, xlabel=axis_label, xticks=list(places))
-    axes[-1].legend(frameon=False, fontsize=7, loc="best")
+    legend(axes[0])
     return svg(figure)
+
+
+def legend(axis: Any) -> None:
+    if axis.get_legend_handles_labels()[0]:
+        axis.legend(frameon=False, fontsize=7, loc="best")
 
 
 def draw(axis: Any, places: Sequence[float], cells: Sequence[Cell], label: str, colour: str) -> None:
@@ -70,7 +75,7 @@ def temperature(table: Table, published: str) -> str:
     axis.set(xticks=range(len(table.columns)), xticklabels=table.columns, xlabel="temperature", ylabel="R@20")
     if published in table.columns:
         axis.axvspan(table.columns.index(published) - 0.3, table.columns.index(published) + 0.3, color=SOFT, alpha=0.18)
-    axis.legend(frameon=False, fontsize=7)
+    legend(axis)
     return svg(figure)
 
 

@@ -1,6 +1,7 @@
 """The report: every table and figure on one page that needs nothing else, and the tables as LaTeX, CSV and JSON."""
 
 import json
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -32,6 +33,7 @@ class Account:
     corpora: tuple[str, ...]
     backbones: tuple[str, ...]
     runs: tuple[dict[str, Any], ...]
+    planned: int = 0
     version: str = ""
 
 
@@ -39,7 +41,8 @@ def write(folder: Path, sections: Sequence[Section], found: Sequence[Claim], acc
     """Write `report.html`, `tables/`, `figures/`, `tables.json`, `claims.json` and `account.json`; returns the page."""
     tables = [table for section in sections for table in section.tables]
     for part in ("tables", "figures"):
-        (folder / part).mkdir(parents=True, exist_ok=True)
+        shutil.rmtree(folder / part, ignore_errors=True)  # what an earlier report had and this one has not
+        (folder / part).mkdir(parents=True)
     for table in tables:
         (folder / "tables" / f"{table.name}.tex").write_text(latex(table), encoding="utf-8")
         (folder / "tables" / f"{table.name}.csv").write_text(as_csv(table), encoding="utf-8")

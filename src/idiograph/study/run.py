@@ -70,6 +70,11 @@ class Wanted:
         return size if self.steps is None else replace(size, steps=self.steps)
 
     @property
+    def share(self) -> Portions:
+        """How much of the texts is used."""
+        return self.portions or (QUICK_PORTIONS if self.quick else Portions())
+
+    @property
     def second(self) -> Size:
         return self.size if self.quick or self.sizes else replace(SECOND, steps=self.size.steps)
 
@@ -145,9 +150,8 @@ def entropy_of(corpus: Corpus, documents: int = ENTROPY_DOCUMENTS) -> dict[str, 
 def packed(folders: Mapping[str, Path], out: Path, wanted: Wanted, tell: Progress) -> None:
     preset = wanted.recipe.preset
     runs = plan(list(wanted.backbones), wanted.size, wanted.second, preset)
-    portions = wanted.portions or (QUICK_PORTIONS if wanted.quick else Portions())
     shutil.rmtree(out / "pack", ignore_errors=True)
-    prepare(folders, out / "pack", runs, portions, preset=preset, problems=wanted.problems, progress=tell)
+    prepare(folders, out / "pack", runs, wanted.share, preset=preset, problems=wanted.problems, progress=tell)
 
 
 def modelled(out: Path, wanted: Wanted, tell: Progress) -> None:
@@ -167,7 +171,7 @@ def reported(folders: Mapping[str, Path], out: Path, wanted: Wanted, tell: Progr
     tokens = 128 if wanted.quick else 512
     sections = chapters(Material(found, pack.problems, counts, entropies(folders), tokens))
     made = claims(found)
-    page = write(out, sections, made, account(found, wanted))
+    page = write(out, sections, made, account(found, wanted, len(pack.runs)))
     tables = sum(len(section.tables) for section in sections)
     summary = {"runs": len(found.outcomes), "tables": tables, "claims": len(made)}
     seal(out, Manifest("study", {"preset": wanted.recipe.preset, "quick": wanted.quick}, {}, summary))
@@ -185,7 +189,7 @@ def entropies(folders: Mapping[str, Path]) -> dict[str, dict[str, float]]:
     return merged
 
 
-def account(found: Found, wanted: Wanted) -> Account:
+def account(found: Found, wanted: Wanted, planned: int) -> Account:
     """How every number came about."""
     runs = []
     for outcome in found.outcomes:
@@ -200,4 +204,5 @@ def account(found: Found, wanted: Wanted) -> Account:
         )  # fmt: skip
     names = tuple(wanted.backbones) or tuple(found.backbones)
     corpora = tuple(found.corpora)
-    return Account(wanted.recipe.preset, wanted.quick, wanted.commands, corpora, names, tuple(runs), wanted.version)
+    about = (wanted.recipe.preset, wanted.quick, wanted.commands, corpora, names, tuple(runs))
+    return Account(*about, planned=planned, version=wanted.version)

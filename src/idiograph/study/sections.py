@@ -112,7 +112,8 @@ def which_grain(given: Material) -> Section:
         tables += [swap(found, backbone)]
         tables += [retrieval(found, backbone, size, stage) for size in found.lengths for stage in STAGES]
         for stage, how in (("main", "learned temperature"), ("published", "published loss")):
-            drawn[f"Retrieval by length of span, {backbone}, {how}."] = subset_figure(found, backbone, stage)
+            if says_something(lead(found, backbone, stage)):
+                drawn[f"Retrieval by length of span, {backbone}, {how}."] = subset_figure(found, backbone, stage)
     text = (
         "Mean pooling, tokens, and patches between them, for every length of span, under the published loss and "
         "temperature and under ones that suit each grain; and the same weights read at grains that they were not "
@@ -158,7 +159,11 @@ def where_texts_lie(given: Material) -> Section:
         tables += [
             table for stage in STAGES for table in (spread(found, backbone, stage), semantic(found, backbone, stage))
         ]
-        drawn[f"Alignment and uniformity, {backbone}."] = figures.geometry(spread(found, backbone, "published"))
+        shown = [table for stage in reversed(STAGES) if says_something(table := spread(found, backbone, stage))]
+        if shown:
+            drawn[f"Alignment and uniformity, {backbone}: {shown[0].title.split(', ')[-1]}."] = figures.geometry(
+                shown[0]
+            )
         both = pairs(found, backbone)
         if both is not None:
             drawn[f"Likeness of meaning and of style, {backbone}."] = figures.scatter(both[0].values, both[1].values)
@@ -228,7 +233,7 @@ CHAPTERS: tuple[Callable[[Material], Section], ...] = (
 def chapters(given: Material) -> list[Section]:
     """All that have something to say."""
     made = (make(given) for make in CHAPTERS)
-    told = [replace(section, tables=tuple(filter(says_something, section.tables))) for section in made]
+    told = [replace(s, tables=tuple(t.without_blanks() for t in s.tables if says_something(t))) for s in made]
     return [section for section in told if section.tables]
 
 

@@ -4,7 +4,7 @@ import csv
 import io
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 NAN = float("nan")
@@ -62,9 +62,10 @@ class Table:
     def __getitem__(self, label: str) -> Row:
         return next(row for row in self.rows if row.label == label)
 
-    @property
-    def has_published(self) -> bool:
-        return any(cell.theirs for row in self.rows for cell in row.cells)
+    def without_blanks(self) -> "Table":
+        """The table without rows of which nobody knows anything."""
+        known = [row for row in self.rows if any(cell.known or cell.theirs for cell in row.cells)]
+        return replace(self, rows=tuple(known))
 
 
 def markdown(table: Table) -> str:

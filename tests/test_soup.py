@@ -1,0 +1,42 @@
+"""Averaging the weights of models."""
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from idiograph.errors import ArtifactError, InputError
+from idiograph.neural.soup import average_models
+
+
+def model(folder, value, size=2):
+    folder.mkdir()
+    weights = {"w": torch.full((size,), float(value)), "steps": torch.tensor([3])}
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+    (folder / "config.json").write_text(f"{value}")
+    (folder / "history.jsonl").write_text("of one run")
+    return folder
+
+
+def test_the_weights_are_the_mean_and_the_rest_is_the_first_models(tmp_path):
+    average_models([model(tmp_path / "a", 1), model(tmp_path / "b", 4)], tmp_path / "out")
+    found = load_file(tmp_path / "out" / "model.safetensors")
+    assert found["w"].tolist() == [2.5, 2.5]
+    assert found["steps"].tolist() == [3]
+    assert (tmp_path / "out" / "config.json").read_text() == "1"
+    assert not (tmp_path / "out" / "history.jsonl").exists()
+
+
+def test_half_writes_16_bits(tmp_path):
+    average_models([model(tmp_path / "a", 1)], tmp_path / "out", half=True)
+    assert load_file(tmp_path / "out" / "model.safetensors")["w"].dtype == torch.float16
+
+
+def test_models_of_other_shapes_are_refused_and_nothing_is_left(tmp_path):
+    with pytest.raises(ArtifactError, match="other shapes than those in"):
+        average_models([model(tmp_path / "a", 1), model(tmp_path / "b", 4, 3)], tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_without_weights_is_named(tmp_path):
+    with pytest.raises(InputError, match="there is no model in"):
+        average_models([tmp_path], tmp_path / "out")
