@@ -240,6 +240,15 @@ def test_a_folder_that_may_not_be_written_is_named(hal: Hal, read_only: Path, be
     assert hal.seen == []
 
 
+def test_a_download_into_a_folder_that_may_not_be_written_is_named(hal: Hal, read_only: Path) -> None:
+    records = read_only.parent / "records"
+    harvest(records, asking(hal))
+    hal.seen.clear()
+    said = without(as_nobody, 65534, download, records, read_only, fetching())
+    assert said == f"ArtifactError: cannot make the folder '{read_only}/.work/1-of-1': Permission denied"
+    assert hal.seen == []
+
+
 FULL_DISK = """
 import sys, subprocess
 from pathlib import Path

@@ -31,7 +31,7 @@ from idiograph.style.model import Style
 from idiograph.types import Document
 
 GRAINS = ("whole", "ngram:1", "ngram:2", "ngram:3", "word", "auto")
-BASELINES = ("bm25", "delta")
+BASELINES = ("bm25", "delta", "minilm@ngram:3")
 SHOWN = ("R@20", "Hit@1", "nDCG@20", "triplet accuracy")
 
 Tell = Callable[[str, int, int], None]  # what, done, total
