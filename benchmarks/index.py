@@ -116,12 +116,11 @@ def blocks(room: Path, size: int = BLOCK) -> Iterator[tuple[int, np.ndarray, np.
 def truth(room: Path) -> np.ndarray:
     """The K nearest of every question, by MaxSim in 32 bits over everything."""
     _, lengths, questions = opened(room)
+    asked, sizes = np.concatenate(questions), np.array([len(q) for q in questions])
     scores = np.empty((len(questions), len(lengths)), np.float32)
-    for at, vectors, some in blocks(room):
-        wide, starts = vectors.astype(np.float32).T, np.cumsum(some) - some
-        for row, question in enumerate(questions):
-            best = np.maximum.reduceat(question @ wide, starts, axis=1)
-            scores[row, at : at + len(some)] = best.mean(axis=0)
+    for at, vectors, some in blocks(room, 100):
+        best = np.maximum.reduceat(asked @ vectors.astype(np.float32).T, np.cumsum(some) - some, axis=1)
+        scores[:, at : at + len(some)] = np.add.reduceat(best, np.cumsum(sizes) - sizes, axis=0) / sizes[:, None]
     return np.argsort(-scores, axis=1, kind="stable")[:, :K]
 
 
@@ -348,15 +347,16 @@ def recall(found: list[list[int]], right: np.ndarray, k: int) -> float:
 
 
 def one_size(base: Any, questions: list[np.ndarray], count: int, args: argparse.Namespace) -> None:
-    room = args.room / str(count)
-    shutil.rmtree(room, ignore_errors=True)
-    room.mkdir(parents=True)
-    write_collection(base, count, questions, room)
-    begun = time.perf_counter()
-    right = truth(room)
+    room, begun = args.room / str(count), time.perf_counter()
+    if not (room / "truth.npy").exists():
+        shutil.rmtree(room, ignore_errors=True)
+        room.mkdir(parents=True)
+        write_collection(base, count, questions, room)
+        np.save(room / "truth.npy", truth(room))
+    right = np.load(room / "truth.npy")
     patches = float(np.load(room / "lengths.npy").mean())
     took = time.perf_counter() - begun
-    print(f"\n{count} passages, {patches:.1f} patches each, {len(questions)} questions; truth took {took:.0f} s")
+    print(f"\n{count} passages, {patches:.1f} patches each, {len(questions)} questions; made in {took:.0f} s")
     print("| | recall@10 | @20 | @100 | ms a query | queries/s | bytes a passage | build, s | peak MB |")
     print("|---|---|---|---|---|---|---|---|---|")
     for name in args.contenders:
@@ -364,7 +364,8 @@ def one_size(base: Any, questions: list[np.ndarray], count: int, args: argparse.
             at = " | ".join(f"{recall(way['found'], right, k):.3f}" for k in (10, 20, 100))
             cost = f"{way['ms']:.1f} | {way['qps']:.1f} | {way['bytes']:.0f} | {way['build']:.1f} | {way['memory']:.0f}"
             print(f"| {name}, {way['way']} | {at} | {cost} |", flush=True)
-    shutil.rmtree(room)
+    if not args.keep:
+        shutil.rmtree(room)
 
 
 def main() -> None:
@@ -380,6 +381,7 @@ def main() -> None:
     parser.add_argument("--contenders", nargs="+", choices=CONTENDERS, default=list(CONTENDERS))
     parser.add_argument("--plaid-python", type=Path)
     parser.add_argument("--room", type=Path, default=KEPT.parent)
+    parser.add_argument("--keep", action="store_true", help="keep the collection and the truth for another run")
     parser.add_argument("--contender", choices=CONTENDERS, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.contender:

@@ -45,7 +45,7 @@ def read(texts: Sequence[str], style: Style, progress: Progress | None = None) -
 def text_score(a: Patches, b: Patches) -> float:
     """Two texts, all the patches of each taken together: the mean over patches of their best match, from both sides.
 
-    A mean over pairs of passages was worse on the three corpora tried: a habit need not show in every passage.
+    A mean over pairs of passages is as good with a trained model, and worse with a general-purpose one.
     """
     rows = max(TILE // max(len(b.vectors), 1), 1)  # a text may be a whole folder: similarities are not held all at once
     forward, backward = 0.0, np.full(len(b.vectors), -np.inf, np.float32)

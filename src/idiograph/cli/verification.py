@@ -150,9 +150,9 @@ def calibrate(
 def beside(model: str) -> Path:
     """Where a model's calibration is kept."""
     from idiograph.answer.verify import FILE
-    from idiograph.loading import default_folder
+    from idiograph.loading import folder_of
 
-    return (default_folder() if model == "default" else Path(model)) / FILE
+    return Path(folder_of(model)) / FILE
 
 
 def print_calibration(target: Path, known: Any) -> None:
