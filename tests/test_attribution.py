@@ -311,3 +311,12 @@ def test_the_open_set_is_calibrated_on_the_index(index):
     known = background(index)
     assert known.open_set.same == known.open_set.different
     assert replace(known, usual_overlap=0.0) != known
+
+
+def test_evaluate_measures_likelihood_ratios_too(idiograph, room, anthology_corpus):
+    args = ("evaluate", "ngrams", anthology_corpus.folder, "--verify", "-o", room / "verified", "--json")
+    status, out, _ = idiograph(*args)
+    assert status == 0
+    found = json.loads(out)[0]
+    assert 0 <= found["measures"]["Cllr_min"]["value"] <= found["measures"]["Cllr"]["value"]
+    assert (room / "verified" / "verification.json").is_file()

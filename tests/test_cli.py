@@ -90,7 +90,7 @@ def test_evaluate_prints_a_table_and_writes_a_report(idiograph, tmp_path, corpus
 
 
 def test_attribute_prints_candidates_and_passages(idiograph, room, index, tiny):
-    status, out, err = idiograph("attribute", index, room / "a.txt", *tiny, "-k", 2)
+    status, out, _ = idiograph("attribute", index, room / "a.txt", *tiny, "-k", 2)
     assert status == 0
     assert "Ansel Brook" in out
     assert "asked:" in out

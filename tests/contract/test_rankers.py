@@ -7,7 +7,6 @@ from idiograph.baselines.bm25 import BM25
 from idiograph.baselines.delta import Delta
 from idiograph.baselines.ngrams import FunctionWords, NGrams
 
-
 BASELINES = {"bm25": BM25, "delta": Delta, "function-words": FunctionWords, "ngrams": NGrams}
 
 

@@ -35,6 +35,10 @@ def evaluate(
     ] = None,
     trec: Annotated[bool, typer.Option("--trec", help="Write TREC runs and qrels there, too.")] = False,
     beir: Annotated[bool, typer.Option("--beir", help="Write the benchmark there as BEIR, too.")] = False,
+    verify: Annotated[
+        bool, typer.Option("--verify", help="Pairs of texts instead: likelihood ratios, Cllr, EER, …")
+    ] = False,
+    label: Annotated[str | None, typer.Option(help="With --verify and a corpus: whose text it is (see mine).")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Measure rankers by retrieval on held-out triplets or a BEIR folder: RANKER [RANKER …] TRIPLETS."""
@@ -45,6 +49,10 @@ def evaluate(
         raise InputError("name at least one ranker and the triplets: idiograph evaluate default bm25 data/base-4")
     if (trec or beir) and not out_folder:
         raise InputError("say with -o where the files should go")
+    if verify:
+        asked = {"calibrate": {"label": label, "split": (split,) if split else None}}
+        verify_pairs(opened(rankers[:-1], patch or [], {"keep": keep}), Path(rankers[-1]), out_folder, as_json, asked)
+        return
     size = int(pool) if pool and pool.isdigit() else pool
     chosen = settings(preset, recipe_file, {"evaluate": {"split": split, "pool": size}, "style": {"keep": keep}})
     found = open_benchmarks(Path(rankers[-1]), chosen.evaluate.split, config or ())
@@ -56,6 +64,16 @@ def evaluate(
     if out_folder:
         write(reports, benchmarks, out_folder, chosen, trec=trec, beir=beir)
     say([report.to_json() for report in reports], as_json, lambda: print_all(reports))
+
+
+def verify_pairs(
+    rankers: Iterator[Any], source: Path, folder: Path | None, as_json: bool, asked: dict[str, dict[str, Any]]
+) -> None:
+    """How good the likelihood ratios of each ranker are on pairs of held-out authors."""
+    from idiograph.cli.verification import print_verified, verified
+
+    found = verified([(ranker.name, ranker) for ranker in rankers], source, folder, settings("sound", None, asked))
+    say([each.to_json() for each in found], as_json, lambda: print_verified(found))
 
 
 def of_one_size(benchmarks: Sequence[Any], pool: int | str, seed: int) -> list[Any]:

@@ -13,7 +13,9 @@ def train(
         list[Path], typer.Argument(help="Triplet folders, or one configuration of one (data/all/base-4).")
     ],
     out_folder: Out,
-    backbone: Annotated[str | None, typer.Option(help="Folder or Hugging Face name to begin with; default, minilm.")] = None,
+    backbone: Annotated[
+        str | None, typer.Option(help="Folder or Hugging Face name to begin with; default, minilm.")
+    ] = None,
     valid: Annotated[list[Path] | None, typer.Option(help="More triplets to validate on, of other fields.")] = None,
     patch: Annotated[str | None, typer.Option(help="whole, word, ngram:N, auto, cluster:N or learned:N.")] = None,
     keep: Annotated[str | None, typer.Option(help="all tokens, or words without punctuation.")] = None,
