@@ -1,5 +1,6 @@
 """One command per verb: parse, call, print. The only place that prints, reads the environment or catches our errors."""
 
+import os
 import sys
 from collections.abc import Callable
 from typing import Annotated, Any, NoReturn
@@ -77,6 +78,7 @@ def build() -> typer.Typer:
 def main() -> NoReturn:
     """Run the command line: 0 done, 1 the input was wrong, 2 usage; one line on standard error, never a traceback."""
     status: object = 0
+    os.environ.setdefault("LANCE_LOG", "error")  # LanceDB warns of every table that is new
     try:
         status = build()(standalone_mode=False)
         if status == INTERRUPTED:  # typer answers Ctrl-C itself
