@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from idiograph.answer.build import MAKE, SPOOL, codebook, finished, prepared, projected, sealed, spooled, write
-from idiograph.answer.candidates import Sketches
+from idiograph.answer.candidates import Sketches, enough
 from idiograph.answer.compact import Packed, from_bytes, joined, score_all, width
 from idiograph.answer.filters import About, Filter
 from idiograph.answer.passages import Hit, Passage, passages
@@ -30,7 +30,6 @@ from idiograph.types import Document
 
 __all__ = ["Crew", "Filter", "Hit", "Index", "Passage", "passages"]
 
-DEPTH = 1000  # candidates that are scored exactly
 MEMORY = 8 * 2**30  # packed vectors up to this size are kept in memory once everything has been scored
 EVERYTHING = Filter()
 
@@ -242,19 +241,26 @@ class Index:
         return found
 
     def nearest(
-        self, texts: Sequence[str], k: int = 10, *, only: Filter | None = None, exact: bool = False, depth: int = DEPTH
+        self,
+        texts: Sequence[str],
+        k: int = 10,
+        *,
+        only: Filter | None = None,
+        exact: bool = False,
+        depth: int | None = None,
     ) -> tuple[Ints, Floats]:
         """The rows of `passages` nearest to each text, and their scores: two (texts, k) arrays; −1 where there is none."""
         self._refuse_empty()
         return self.nearest_to(self.embed(texts), k, only=only, exact=exact, depth=depth)
 
     def nearest_to(
-        self, asked: Patches, k: int, *, only: Filter | None = None, exact: bool = False, depth: int = DEPTH
+        self, asked: Patches, k: int, *, only: Filter | None = None, exact: bool = False, depth: int | None = None
     ) -> tuple[Ints, Floats]:
         """`nearest`, for texts that are embedded already."""
         allowed = self.rows(only or EVERYTHING)
         rows, scores = np.full((len(asked), k), -1), np.full((len(asked), k), -np.inf, np.float32)
-        for at, (chosen, found) in enumerate(self._scored(asked, allowed, exact, max(depth, k))):
+        depth = enough(len(allowed), k, depth)
+        for at, (chosen, found) in enumerate(self._scored(asked, allowed, exact, depth)):
             order = np.argsort(-found, kind="stable")[:k]
             rows[at, : len(order)], scores[at, : len(order)] = chosen[order], found[order]
         return rows, scores
@@ -276,7 +282,13 @@ class Index:
         return score_all(asked, self._stored(rows), self.style.score)
 
     def search_many(
-        self, texts: Sequence[str], k: int = 10, *, only: Filter | None = None, exact: bool = False, depth: int = DEPTH
+        self,
+        texts: Sequence[str],
+        k: int = 10,
+        *,
+        only: Filter | None = None,
+        exact: bool = False,
+        depth: int | None = None,
     ) -> list[list[Hit]]:
         """The passages nearest to each text, best first."""
         rows, scores = self.nearest(texts, k, only=only, exact=exact, depth=depth)
@@ -295,7 +307,7 @@ class Index:
         exclude: Sequence[str] = (),
         only: Filter | None = None,
         exact: bool = False,
-        depth: int = DEPTH,
+        depth: int | None = None,
     ) -> list[Hit]:
         """The passages nearest to a text; `exclude` names documents that do not count."""
         return self.search_many([text], k, only=without(only, exclude), exact=exact, depth=depth)[0]

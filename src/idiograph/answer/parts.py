@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from idiograph.answer.candidates import highest
+from idiograph.answer.candidates import enough, highest
 from idiograph.answer.filters import Filter
-from idiograph.answer.index import DEPTH, Index
+from idiograph.answer.index import Index
 from idiograph.answer.passages import Hit
 from idiograph.answer.spool import Crew, opened
 from idiograph.errors import InputError
@@ -28,7 +28,7 @@ def search_parts(
     *,
     only: Filter | None = None,
     exact: bool = False,
-    depth: int = DEPTH,
+    depth: int | None = None,
     parts: int = 1,
     crew: Crew | None = None,
 ) -> list[list[Hit]]:
@@ -37,7 +37,7 @@ def search_parts(
     if parts == 1 or not len(index):
         return index.search_many(texts, k, only=only, exact=exact, depth=depth)
     reach, asked, allowed = reach_of(index, team), index.embed(texts), index.rows(only or Filter())
-    shares, depth = np.array_split(allowed, parts), max(depth, k)
+    shares, depth = np.array_split(allowed, parts), enough(len(allowed), k, depth)
     if exact or len(allowed) <= depth:
         nearest = [allowed] * len(texts)
     else:

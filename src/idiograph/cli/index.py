@@ -151,7 +151,10 @@ def search(
     texts: Annotated[list[Path], typer.Argument(help="Text files, or - for standard input.")],
     k: Annotated[int, typer.Option("-k", help="How many passages to show.", min=1)] = 10,
     exact: Annotated[bool, typer.Option("--exact", help="Score every passage, not only candidates.")] = False,
-    depth: Annotated[int, typer.Option(help="Candidates that are scored exactly.", min=1)] = 1000,
+    depth: Annotated[
+        int | None,
+        typer.Option(help="Candidates that are scored exactly; default: 1000, and 3 % of a large index.", min=1),
+    ] = None,
     domain: Domains = None,
     since: Annotated[int | None, typer.Option(help="Only documents of this year or later.")] = None,
     until: Annotated[int | None, typer.Option(help="Only documents of this year or earlier.")] = None,
