@@ -364,7 +364,8 @@ def one_size(base: Any, questions: list[np.ndarray], count: int, args: argparse.
         for way in race(name, room, args):
             at = " | ".join(f"{recall(way['found'], right, k):.3f}" for k in (10, 20, 100))
             cost = f"{way['ms']:.1f} | {way['qps']:.1f} | {way['bytes']:.0f} | {way['build']:.1f} | {way['memory']:.0f}"
-            print(f"| {name}, {way['way']} | {at} | {cost} |", flush=True)
+            asked = "" if len(way["found"]) == len(questions) else f" ({len(way['found'])} asked)"
+            print(f"| {name}, {way['way']}{asked} | {at} | {cost} |", flush=True)
     if not args.keep:
         shutil.rmtree(room)
 
