@@ -1,5 +1,6 @@
 """Tiny random models, built in code: no hub, no downloads. Real objects all the same."""
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -134,3 +135,18 @@ def anthology_corpus(tmp_path_factory):
     folder = tmp_path_factory.mktemp("anthology") / "corpus"
     build(read("anthology"), folder)
     return Corpus(folder)
+
+
+@pytest.fixture
+def idiograph(monkeypatch, capsys):
+    """Run a command in this process: (exit status, standard output, standard error)."""
+    from idiograph import cli
+
+    def run(*args):
+        monkeypatch.setattr(sys, "argv", ["idiograph", *map(str, args)])
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+        printed = capsys.readouterr()
+        return ended.value.code or 0, printed.out, printed.err
+
+    return run

@@ -3,14 +3,12 @@
 import csv
 import json
 import re
-import sys
 from dataclasses import replace
 from itertools import pairwise, product
 
 import numpy as np
 import pytest
 
-from idiograph import cli
 from idiograph.answer.attribute import attribute, shares
 from idiograph.answer.calibrate import Calibration
 from idiograph.answer.explain import explain, without
@@ -186,18 +184,6 @@ def test_an_explanation_says_when_a_text_was_cut(style):
     long = " ".join(d.text for d in list(ESSAYS.values())[:4])
     assert explain(long, long[:200], style).cut
     assert not explain(long[:60], long[100:160], style).cut
-
-
-@pytest.fixture
-def idiograph(capsys, monkeypatch):
-    def run(*args):
-        monkeypatch.setattr(sys, "argv", ["idiograph", *map(str, args)])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        printed = capsys.readouterr()
-        return ended.value.code or 0, printed.out, printed.err
-
-    return run
 
 
 @pytest.fixture

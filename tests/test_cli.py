@@ -9,24 +9,9 @@ import time
 
 import pytest
 
-from idiograph import cli
 from idiograph.corpus.anthology import anthology
 
 ESSAYS = {d.id: d for d in anthology()}
-
-
-@pytest.fixture
-def idiograph(monkeypatch, capsys):
-    """Run a command in this process: (exit status, standard output, standard error)."""
-
-    def run(*args):
-        monkeypatch.setattr(sys, "argv", ["idiograph", *map(str, args)])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        printed = capsys.readouterr()
-        return ended.value.code or 0, printed.out, printed.err
-
-    return run
 
 
 @pytest.fixture(scope="module")

@@ -1,23 +1,8 @@
 """evaluate, compare, pan and pan19 on the command line."""
 
 import json
-import sys
 
 import pytest
-
-from idiograph import cli
-
-
-@pytest.fixture
-def idiograph(monkeypatch, capsys):
-    def run(*args):
-        monkeypatch.setattr(sys, "argv", ["idiograph", *map(str, args)])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        printed = capsys.readouterr()
-        return ended.value.code or 0, printed.out, printed.err
-
-    return run
 
 
 @pytest.fixture(scope="module")

@@ -1,28 +1,12 @@
 """`idiograph index` and `idiograph search`: make, change and search an index by hand, and one line for what is wrong."""
 
 import json
-import sys
 
 import pytest
 
-from idiograph import cli
 from idiograph.corpus.documents import build
 from idiograph.corpus.readers import read
 from idiograph.store import locked
-
-
-@pytest.fixture
-def idiograph(monkeypatch, capsys):
-    """Run a command in this process: (exit status, standard output, standard error)."""
-
-    def run(*args):
-        monkeypatch.setattr(sys, "argv", ["idiograph", *map(str, args)])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        printed = capsys.readouterr()
-        return ended.value.code or 0, printed.out, printed.err
-
-    return run
 
 
 @pytest.fixture(scope="module")

@@ -1,33 +1,17 @@
 """`idiograph mine`, `audit` and `topic`: every option reaches the recipe, and the exit status tells a leak."""
 
 import json
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from idiograph import cli
 from idiograph.corpus.documents import build
 from idiograph.corpus.synth import synth
 from idiograph.recipe import CorpusRecipe
 
 WORLD = "synth:documents=240,authors=40,topics=3,coauthors=0.4,sentences=9"
 AS_GIVEN = CorpusRecipe(citations="keep", filters=False, language="depositor", duplicates="keep")
-
-
-@pytest.fixture
-def idiograph(monkeypatch, capsys):
-    """Run a command in this process: (exit status, standard output, standard error)."""
-
-    def run(*args):
-        monkeypatch.setattr(sys, "argv", ["idiograph", *map(str, args)])
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-        printed = capsys.readouterr()
-        return ended.value.code or 0, printed.out, printed.err
-
-    return run
 
 
 @pytest.fixture(scope="module")

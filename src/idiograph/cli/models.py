@@ -50,8 +50,10 @@ def evaluate(
     if (trec or beir) and not out_folder:
         raise InputError("say with -o where the files should go")
     if verify:
-        asked = {"calibrate": {"label": label, "split": (split,) if split else None}}
-        verify_pairs(opened(rankers[:-1], patch or [], {"keep": keep}), Path(rankers[-1]), out_folder, as_json, asked)
+        asked = {"calibrate": {"label": label, "split": (split,) if split else None}, "style": {"keep": keep}}
+        chosen = settings(preset, recipe_file, asked)
+        systems = opened(rankers[:-1], patch or [], {"keep": keep, "score": chosen.style.score})
+        verify_pairs(systems, Path(rankers[-1]), out_folder, as_json, chosen)
         return
     size = int(pool) if pool and pool.isdigit() else pool
     chosen = settings(preset, recipe_file, {"evaluate": {"split": split, "pool": size}, "style": {"keep": keep}})
@@ -66,13 +68,11 @@ def evaluate(
     say([report.to_json() for report in reports], as_json, lambda: print_all(reports))
 
 
-def verify_pairs(
-    rankers: Iterator[Any], source: Path, folder: Path | None, as_json: bool, asked: dict[str, dict[str, Any]]
-) -> None:
+def verify_pairs(rankers: Iterator[Any], source: Path, folder: Path | None, as_json: bool, chosen: Any) -> None:
     """How good the likelihood ratios of each ranker are on pairs of held-out authors."""
     from idiograph.cli.verification import print_verified, verified
 
-    found = verified([(ranker.name, ranker) for ranker in rankers], source, folder, settings("sound", None, asked))
+    found = verified([(ranker.name, ranker) for ranker in rankers], source, folder, chosen)
     say([each.to_json() for each in found], as_json, lambda: print_verified(found))
 
 

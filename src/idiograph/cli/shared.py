@@ -21,7 +21,9 @@ Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what an ea
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 Preset = Annotated[str, typer.Option(help="sound (our defaults) or paper (the published protocol).")]
 RecipeFile = Annotated[Path | None, typer.Option("--recipe", help="A TOML file with settings; see `idiograph recipe`.")]
-Model = Annotated[str, typer.Option(help="A model folder or Hugging Face name; `default` comes with the package.")]
+Model = Annotated[
+    str, typer.Option(help="A model folder or Hugging Face name; `default` is ours, `minilm` a general one.")
+]
 Patch = Annotated[str | None, typer.Option(help="whole, word, ngram:N, auto or cluster:N; default: the model's own.")]
 Keep = Annotated[str | None, typer.Option(help="all tokens, or words without punctuation.")]
 Runner = Annotated[str, typer.Option(help="Where the work is done: inline, processes or ray.")]

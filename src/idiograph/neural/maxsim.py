@@ -7,6 +7,11 @@ from torch import Tensor
 
 from idiograph.style.patches import Patches
 
+ROOMY = (
+    9,
+    10,
+)  # Hopper and Blackwell, as CUDA counts them; gaming cards of the same age have half of their shared memory
+
 
 def pad(patches: Patches) -> tuple[Tensor, Tensor]:
     """Ragged patches as (n, longest, d) and the (n, longest) mask."""
@@ -27,9 +32,12 @@ def maxsim(a: Tensor, a_mask: Tensor, b: Tensor, b_mask: Tensor, mean: bool = Fa
 
 
 def fusible(rows: Tensor) -> bool:
-    """16-bit rows on an NVIDIA GPU, of a width that the tensor cores take, in texts that 16 bits can count."""
+    """16-bit rows on an NVIDIA GPU for data centres (its tiles want Hopper's shared memory), of a width that the tensor
+    cores take, in texts that 16 bits can count."""
     small = rows.dtype in (torch.bfloat16, torch.float16) and rows.shape[2] % 16 == 0 and rows.shape[1] < 32768
-    return rows.is_cuda and small and torch.version.hip is None
+    if not (small and rows.is_cuda and torch.version.hip is None):
+        return False
+    return torch.cuda.get_device_capability(rows.device)[0] in ROOMY
 
 
 def portable(a: Tensor, a_mask: Tensor, b: Tensor, b_mask: Tensor, mean: bool = False) -> Tensor:
