@@ -85,8 +85,8 @@ def error(function, dim):
     return [float((x.detach().double() - y.detach()).norm() / y.detach().norm()) for x, y in pairs]
 
 
-def kernels(only):
-    for shape in SHAPES:
+def kernels(only, chosen):
+    for shape in [SHAPES[at] for at in chosen] or SHAPES:
         texts, long, others, longer, dim = shape
         floor = 2 * texts * long * others * longer * dim / TENSOR_CORES * 1e3
         ideal = f": floor of the forward {floor:.2f} ms" if GPU else ""
@@ -194,13 +194,14 @@ def step_time(model, batch, device):
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--only", nargs="*", default=[])
+    options.add_argument("--shape", nargs="*", type=int, default=[], help="which of the shapes, counted from 0")
     options.add_argument("--step", action="store_true")
     given = options.parse_args()
     print(torch.cuda.get_device_name() if GPU else "CPU", torch.__version__)
     if given.step:
         steps()
     else:
-        kernels(given.only)
+        kernels(given.only, given.shape)
 
 
 if __name__ == "__main__":

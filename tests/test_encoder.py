@@ -128,7 +128,8 @@ def test_order_and_batching_do_not_change_a_vector(encoder, texts, monkeypatch):
         assert np.allclose(together.take([at]).vectors, alone.take([len(texts) - 1 - at]).vectors, atol=1e-4)
 
 
-def test_a_text_longer_than_the_window_is_marked_as_cut(encoder):
+def test_a_text_longer_than_the_window_is_marked_where_it_is_cut(encoder, monkeypatch):
+    monkeypatch.setattr(encoder, "beyond", "cut")
     short, long = encoder.tokenize(["A short one.", "word and word, " * 300])
     assert (short.cut, long.cut) == (False, True)
 

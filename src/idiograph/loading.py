@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from idiograph.baselines.bm25 import BM25
 from idiograph.baselines.delta import Delta
@@ -27,19 +27,21 @@ def load(
     keep: str | None = None,
     score: str = "meansim",
     window: int | None = None,
+    beyond: Literal["read", "cut"] = "read",
     progress: Progress | None = None,
 ) -> Style:
     """Open a model as a Style: the one that comes with the package, `minilm`, a folder, or a Hugging Face name.
 
-    `patch` and `keep` default to what the folder was trained with, and `window`, the most tokens that are read of a
-    text, to what it was made with; no model reads more than its weights allow. A hub name is looked up in the local
-    cache first.
+    `patch` and `keep` default to what the folder was trained with, and `window`, the most tokens that are read at once,
+    to what it was made with; no model reads more at once than its weights allow. A longer text is read piece by piece,
+    or, with `beyond="cut"`, only its beginning. A hub name is looked up in the local cache first.
     """
     from idiograph.neural.encoder import Encoder
 
     encoder = Encoder.open(folder_of(model))
     if window:
         encoder.window = min(window, encoder.reach)
+    encoder.beyond = beyond
     saved = encoder.layer
     settings: dict[str, Any] = {"keep": keep or saved.keep, "patch": patch or saved.patch or DEFAULT_PATCH}
     return Style(encoder, score=score, progress=progress, **settings)

@@ -158,11 +158,12 @@ class MineRecipe(Stage):
 
 
 class StyleRecipe(Stage):
-    """How two texts are compared."""
+    """How two texts are compared. `beyond` a model's window a text is read in further pieces, or it is cut there."""
 
     patch: str = "auto"
     keep: Literal["all", "words"] = "all"
     score: str = "meansim"
+    beyond: Literal["read", "cut"] = "read"
 
 
 class EvaluateRecipe(Stage):
@@ -197,7 +198,7 @@ class CalibrateRecipe(Stage):
 class PanRecipe(Stage):
     """What is asked of a ranker on PAN19: which unknown texts, against how many of the other candidates.
 
-    `window` is how many tokens a model reads of a text, if it can read as many.
+    `window` is how many tokens a model reads at once, if it can read as many.
     """
 
     lang: str = "en"
@@ -328,7 +329,7 @@ PRESETS: dict[str, dict[str, dict[str, Any]]] = {
             "precision": "fp16",
             "validate_every": "log",
         },
-        "style": {"score": "maxsim", "keep": "words"},
+        "style": {"score": "maxsim", "keep": "words", "beyond": "cut"},
         "evaluate": {"own_document": "keep", "measures": ("R@20", "R@100", "nDCG@20", "nDCG@100", "Hit@1", "RR")},
         "pan": {"unknowns": "last", "negatives": "one", "seed": 42},
     },

@@ -52,7 +52,7 @@ def evaluate(
     if verify:
         asked = {"calibrate": {"label": label, "split": (split,) if split else None}, "style": {"keep": keep}}
         chosen = settings(preset, recipe_file, asked)
-        systems = opened(rankers[:-1], patch or [], {"keep": keep, "score": chosen.style.score})
+        systems = opened(rankers[:-1], patch or [], reading(chosen, keep))
         verify_pairs(systems, Path(rankers[-1]), out_folder, as_json, chosen)
         return
     size = int(pool) if pool and pool.isdigit() else pool
@@ -61,7 +61,7 @@ def evaluate(
     benchmarks = of_one_size(found, chosen.evaluate.pool, chosen.evaluate.seed)
     reports: list[Any] = []
     with bar("evaluating") as update:
-        for ranker in opened(rankers[:-1], patch or [], {"keep": keep, "score": chosen.style.score}):
+        for ranker in opened(rankers[:-1], patch or [], reading(chosen, keep)):
             reports += [evaluate_(ranker, each, chosen.evaluate, update) for each in benchmarks]
     if out_folder:
         write(reports, benchmarks, out_folder, chosen, trec=trec, beir=beir)
@@ -144,6 +144,11 @@ def print_differences(found: Sequence[Any]) -> None:
     pairs = len(found)
     note = "95 % intervals" if pairs == 1 else f"Intervals are wide enough for all {pairs} comparisons together"
     out.print(f"{note}: at most one chance in twenty that any verdict is wrong.", style="dim")
+
+
+def reading(chosen: Any, keep: str | None) -> dict[str, Any]:
+    """How a model reads and compares, by the recipe."""
+    return {"keep": keep, "score": chosen.style.score, "beyond": chosen.style.beyond}
 
 
 def opened(names: Sequence[str], grains: Sequence[str], options: Mapping[str, Any]) -> Iterator[Any]:

@@ -49,7 +49,7 @@ def pan19(
     patch: Annotated[list[str] | None, typer.Option(help="Read the models at this grain; may be repeated.")] = None,
     keep: Keep = None,
     lang: Annotated[str | None, typer.Option(help="en, fr, it, es, or `any` for all.")] = None,
-    window: Annotated[int | None, typer.Option(help="Tokens that a model reads of a text.", min=4)] = None,
+    window: Annotated[int | None, typer.Option(help="Tokens that a model reads at once.", min=4)] = None,
     words: Annotated[int | None, typer.Option(help="Words that every ranker reads of a text; 0: all.", min=0)] = None,
     known: Annotated[str | None, typer.Option(help="A candidate's texts joined, or the mean over each.")] = None,
     preset: Preset = "sound",
@@ -60,7 +60,7 @@ def pan19(
     as_json: AsJson = False,
 ) -> None:
     """Put rankers to PAN19 as they are: RANKER [RANKER …] PAN19. Does the true candidate score highest?"""
-    from idiograph.cli.models import opened
+    from idiograph.cli.models import opened, reading
     from idiograph.evaluate.problems import read_problems
     from idiograph.evaluate.zeroshot import zero_shot
 
@@ -70,7 +70,7 @@ def pan19(
     problems = read_problems(Path(rankers[-1]), chosen.pan.lang)
     found: list[Any] = []
     with bar("comparing", len(problems)) as update:
-        options = {"keep": keep, "score": chosen.style.score, "window": chosen.pan.window}
+        options = {**reading(chosen, keep), "window": chosen.pan.window}
         for ranker in opened(rankers[:-1], patch or [], options):
             found.append(zero_shot(ranker, problems, chosen.pan, update))
     if out_folder:

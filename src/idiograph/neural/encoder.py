@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -21,6 +21,7 @@ from torch import Tensor, nn
 from idiograph.errors import ModelError
 from idiograph.neural import modules
 from idiograph.neural.modules import PatchPooling, pool, word_starts
+from idiograph.neural.pieces import groups, pieces
 from idiograph.style.model import Progress
 from idiograph.style.patches import Patches, extent, policy
 from idiograph.style.tokens import Tokens
@@ -42,6 +43,7 @@ class Encoder:
             raise ModelError(f"model '{name}' has no fast tokenizer, and without one there are no character offsets")
         self.layer.prompt = prompt
         self.layer.on_model_ready(model)
+        self.beyond: Literal["read", "cut"] = "read"  # what becomes of a text that is longer than the window
         self._memory: dict[bytes, Tensor] | None = None
 
     @classmethod
@@ -100,9 +102,10 @@ class Encoder:
         shift = len(self.prompt)
         found = self.model.tokenizer(
             [self.prompt + text for text in texts],
-            truncation=True,
-            max_length=self.window,
+            truncation=self.beyond == "cut",
+            max_length=self.window if self.beyond == "cut" else None,
             return_offsets_mapping=True,
+            verbose=False,  # a text longer than the window is no mistake
         )
         cut = [encoding.overflowing != [] for encoding in found.encodings]
         return [
@@ -184,8 +187,23 @@ class Encoder:
         return nn.utils.rnn.pad_sequence([self._memory[key] for key in keys], batch_first=True)
 
     def _forward(self, tokens: Sequence[Tokens]) -> Tensor:
-        ids = pad([torch.from_numpy(t.ids) for t in tokens], self.model.tokenizer.pad_token_id or 0)
-        mask = pad([torch.ones(len(t), dtype=torch.long) for t in tokens], 0)
+        """Texts within the window in one pass; a longer one piece by piece, its vectors put together again."""
+        cut = [pieces(t, self.window) for t in tokens]
+        flat = [piece for found in cut for piece in found]
+        if len(flat) == len(tokens):
+            return self._pass([piece.ids for piece in flat])
+        rows: list[Tensor] = []
+        for group in groups([len(piece.ids) for piece in flat], BATCH_TOKENS):
+            vectors = self._pass([piece.ids for piece in flat[group]])
+            rows += [v[: len(p.ids)][p.own] for v, p in zip(vectors, flat[group], strict=True)]
+        left = iter(rows)
+        whole = [torch.cat([next(left) for _ in found]) for found in cut]
+        return nn.utils.rnn.pad_sequence(whole, batch_first=True)
+
+    def _pass(self, rows: Sequence[np.ndarray]) -> Tensor:
+        """Token vectors of texts that fit into the window."""
+        ids = pad([torch.from_numpy(row) for row in rows], self.model.tokenizer.pad_token_id or 0)
+        mask = pad([torch.ones(len(row), dtype=torch.long) for row in rows], 0)
         features: dict[str, Any] = {
             "input_ids": ids.to(self.model.device),
             "attention_mask": mask.to(self.model.device),
