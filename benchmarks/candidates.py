@@ -1,8 +1,9 @@
 """Which short description of a passage finds what MaxSim would choose? The comparison behind `answer/candidates.py`.
 
     python benchmarks/candidates.py [CORPUS…] [--vectors real.npz] [--passages 5000] [--queries 40]
+    python benchmarks/candidates.py [CORPUS…] --bytes           what a passage takes at each grain, and nothing else
 
-Passages are embedded, kept and multiplied as `benchmarks/index.py` says. For each way: how
+Passages are embedded, kept and multiplied as `benchmarks/collection.py` says. For each way: how
 many of the 10, 20 and 100 nearest by exact MaxSim in 32 bits are among so many candidates, and what the ranking of all
 passages costs. Also: what storing vectors in fewer bits or directions does to exact search itself.
 
@@ -20,10 +21,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from index import KEPT, collection, real_vectors, split
+from collection import KEPT, collection, drawn, real_vectors, split
 
 DEPTHS, KS = (100, 200, 500, 1000, 2000), (10, 20, 100)
 ROUNDS = 8
+GRAINS, STORED = ("ngram:1", "auto", "ngram:2", "ngram:3", "word", "whole"), ("float16", "int8", "int4")
 
 
 @dataclass(frozen=True)
@@ -157,6 +159,25 @@ def stored(asked: list[np.ndarray], known: Bag, right: np.ndarray) -> None:
         print(f"| {name} | " + " / ".join(f"{o:.3f}" for o in overlap) + " |", flush=True)
 
 
+def sizes(corpora: list[Path], model: str, count: int = 200) -> None:
+    """What a passage takes at each grain, sketch included, beside every token's vector in 16 bits."""
+    from idiograph import load
+    from idiograph.answer.compact import width
+
+    style = load(model)
+    texts = [text for some in drawn(corpora, count) for text in some]
+    dim, tokens = style.encoder.dim, style.at("ngram:1").encode(texts).lengths.mean()
+    print(f"{style.encoder.name}: {len(texts)} passages, {tokens:.1f} tokens each, {dim} numbers a vector")
+    print(f"every token in 16 bits: {2 * dim * tokens:.0f} bytes a passage\n")
+    print("| grain | patches | " + " | ".join(f"{dtype}: bytes, share" for dtype in STORED) + " |")
+    print("|---|---|" + "---|" * len(STORED))
+    for patch in GRAINS:
+        patches = style.at(patch).encode(texts).lengths.mean()
+        each = [width(dtype).bytes(dim) * patches + width("int8").bytes(dim) for dtype in STORED]
+        cells = " | ".join(f"{size:.0f}, {size / (2 * dim * tokens):.3f}" for size in each)
+        print(f"| {patch} | {patches:.1f} | {cells} |", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpora", nargs="*", type=Path)
@@ -165,7 +186,12 @@ def main() -> None:
     parser.add_argument("--passages", type=int, default=5000)
     parser.add_argument("--queries", type=int, default=40)
     parser.add_argument("--centres", type=int, default=1024)
+    parser.add_argument("--model", default="minilm")
+    parser.add_argument("--bytes", action="store_true")
     args = parser.parse_args()
+    if args.bytes:
+        sizes(args.corpora, args.model)
+        return
     asked, base = split(real_vectors(args.corpora, args.vectors, args.real), args.queries)
     known = bag(list(collection(base, args.passages)))
     truth = exact(asked, known)

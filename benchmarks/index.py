@@ -2,12 +2,11 @@
 
     python benchmarks/index.py [CORPUS…] [--vectors real.npz] [--sizes 2000 10000] [--plaid-python PYTHON]
 
-Real passages of the corpora, or of the built-in essays, are embedded once (`--real` of them, kept in `--vectors`). Some
-are the questions. The rest is the collection; where more is asked for, further passages are made from real ones: half of
-the patches of a passage are replaced by patches of another passage of the same corpus, and noise of a third of a unit is
-added to each. Every contender runs in a process of its own on the same numbers and threads, and is stopped after
-`--patience` seconds. Truth is MaxSim in 32 bits over everything. fast-plaid is built for one version of torch: name a Python
-that has both.
+Passages are real ones of the corpora, or of the built-in essays, and as many more as are asked for, made from these: see
+`collection.py`. Some real ones are the questions. Every contender runs in a process of its own on the same numbers and
+threads, and is stopped after `--patience` seconds. Truth is MaxSim in 32 bits over everything. fast-plaid is built for one
+version of torch: name a Python that has both. `--patches 12` keeps the first twelve patches of each passage, for collections
+that would not fit the disk: everybody's input takes 768 bytes a patch, and ours twice 386 while it is built.
 """
 
 import argparse
@@ -17,111 +16,17 @@ import resource
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from collection import KEPT, K, blocks, opened, real_vectors, split, truth, write_collection
 
-K, NOISE, BLOCK = 100, 0.35, 500
-KEPT = Path(tempfile.gettempdir()) / "idiograph-bench" / "real.npz"
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS", "LANCE_CPU_THREADS")
 Search = Callable[[np.ndarray, int], list[int]]
 Contender = tuple[float, dict[str, Search], Path]  # seconds to build, ways to search, what lies on disk
-
-
-def real_vectors(corpora: list[Path], kept: Path, count: int, patch: str = "ngram:3") -> dict[str, np.ndarray]:
-    """Patches of real passages: `v` (patches, d), `n` (patches of each passage), `source` (corpus of each passage)."""
-    if not kept.exists():
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        np.savez(kept, **embedded(corpora, count, patch))
-    return dict(np.load(kept))
-
-
-def embedded(corpora: list[Path], count: int, patch: str) -> dict[str, np.ndarray]:
-    from idiograph import load
-    from idiograph.answer.passages import passages
-    from idiograph.corpus.anthology import anthology
-    from idiograph.corpus.documents import Corpus
-    from idiograph.recipe import IndexRecipe
-
-    sources = [Corpus(folder) for folder in corpora] or [anthology()]
-    style, found, share = load(patch=patch), [], count // len(sources)
-    for at, documents in enumerate(sources):
-        texts = [p.text for d in documents for p in passages(d, IndexRecipe(spans_per_document=8))][: 4 * share]
-        chosen = np.random.default_rng(at).permutation(len(texts))[:share]
-        for begin in range(0, len(chosen), 250):
-            patches = style.encode([texts[i] for i in chosen[begin : begin + 250]])
-            found.append((patches.vectors.astype(np.float16), patches.lengths, np.full(len(patches), at)))
-            print(f"embedded {begin + len(patches)} of {len(chosen)} passages of source {at + 1}", flush=True)
-    v, n, source = (np.concatenate(column) for column in zip(*found, strict=True))
-    return {"v": v, "n": n, "source": source}
-
-
-def split(real: dict[str, np.ndarray], queries: int) -> tuple[list[np.ndarray], list[tuple[np.ndarray, int]]]:
-    """Questions, and the passages of the collection with their corpus."""
-    ends = np.cumsum(real["n"])
-    spans = [real["v"][a:b].astype(np.float32) for a, b in zip(ends - real["n"], ends, strict=True)]
-    order = np.random.default_rng(1).permutation(len(spans))
-    base = [(spans[i], int(real["source"][i])) for i in order[queries:]]
-    return [spans[i] for i in order[:queries]], base
-
-
-def collection(base: list[tuple[np.ndarray, int]], count: int) -> Iterator[np.ndarray]:
-    random = np.random.default_rng(2)
-    by_source: dict[int, list[np.ndarray]] = {}
-    for span, source in base:
-        by_source.setdefault(source, []).append(span)
-    for at in range(count):
-        if at < len(base):
-            yield base[at][0]
-            continue
-        span, source = base[random.integers(len(base))]
-        other = by_source[source][random.integers(len(by_source[source]))]
-        swap = random.random(len(span)) < 0.5
-        mixed = np.where(swap[:, None], other[random.integers(0, len(other), len(span))], span)
-        mixed = mixed + random.standard_normal(mixed.shape, np.float32) * np.float32(NOISE / np.sqrt(mixed.shape[1]))
-        yield mixed / np.linalg.norm(mixed, axis=1, keepdims=True)
-
-
-def write_collection(base: list[tuple[np.ndarray, int]], count: int, questions: list[np.ndarray], room: Path) -> None:
-    """Put the collection and the questions where every contender reads them: 16-bit numbers, lengths."""
-    lengths = []
-    with (room / "vectors.f16").open("wb") as file:
-        for span in collection(base, count):
-            span.astype("<f2").tofile(file)
-            lengths.append(len(span))
-    np.save(room / "lengths.npy", np.array(lengths))
-    np.savez(room / "questions.npz", *[q.astype(np.float16) for q in questions])
-
-
-def opened(room: Path) -> tuple[np.ndarray, np.ndarray, list[np.ndarray]]:
-    lengths, given = np.load(room / "lengths.npy"), np.load(room / "questions.npz")
-    questions = [given[name].astype(np.float32) for name in given.files]
-    vectors = np.memmap(room / "vectors.f16", "<f2", "r").reshape(-1, questions[0].shape[1])
-    return vectors, lengths, questions
-
-
-def blocks(room: Path, size: int = BLOCK) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
-    """(number of the first passage, patches, lengths), some passages at a time."""
-    vectors, lengths, _ = opened(room)
-    starts = np.concatenate([[0], np.cumsum(lengths)])
-    for at in range(0, len(lengths), size):
-        some = lengths[at : at + size]
-        yield at, vectors[starts[at] : starts[at + len(some)]], some
-
-
-def truth(room: Path) -> np.ndarray:
-    """The K nearest of every question, by MaxSim in 32 bits over everything."""
-    _, lengths, questions = opened(room)
-    asked, sizes = np.concatenate(questions), np.array([len(q) for q in questions])
-    scores = np.empty((len(questions), len(lengths)), np.float32)
-    for at, vectors, some in blocks(room, 100):
-        best = np.maximum.reduceat(asked @ vectors.astype(np.float32).T, np.cumsum(some) - some, axis=1)
-        scores[:, at : at + len(some)] = np.add.reduceat(best, np.cumsum(sizes) - sizes, axis=0) / sizes[:, None]
-    return np.argsort(-scores, axis=1, kind="stable")[:, :K]
 
 
 def idiograph(room: Path) -> Contender:
@@ -204,7 +109,9 @@ def lance(room: Path, name: str, index: bool) -> Contender:
     begun = time.perf_counter()
     table = lancedb.connect(str(room / name)).create_table("spans", rows(), schema=shape, mode="overwrite")
     if index:
-        table.create_index(metric="cosine", vector_column_name="vector", index_type="IVF_PQ")
+        many = len(opened(room)[0]) > 10**6  # with its defaults LanceDB trains 2,000 centres on half a million vectors
+        fewer: dict[str, int] = {"num_partitions": 512, "max_iterations": 10, "sample_rate": 64} if many else {}
+        table.create_index(metric="cosine", vector_column_name="vector", index_type="IVF_PQ", **fewer)
     took = time.perf_counter() - begun
 
     def ask(question: np.ndarray, k: int, probes: int = 0, refine: int = 0) -> list[int]:
@@ -348,7 +255,7 @@ def recall(found: list[list[int]], right: np.ndarray, k: int) -> float:
 
 
 def one_size(base: Any, questions: list[np.ndarray], count: int, args: argparse.Namespace) -> None:
-    room, begun = args.room / str(count), time.perf_counter()
+    room, begun = args.room / f"{count}-{args.patches or 'all'}", time.perf_counter()
     if not (room / "truth.npy").exists():
         shutil.rmtree(room, ignore_errors=True)
         room.mkdir(parents=True)
@@ -375,7 +282,9 @@ def main() -> None:
     parser.add_argument("corpora", nargs="*", type=Path)
     parser.add_argument("--vectors", type=Path, default=KEPT)
     parser.add_argument("--real", type=int, default=10_000)
+    parser.add_argument("--model", default="minilm")
     parser.add_argument("--patch", default="ngram:3")
+    parser.add_argument("--patches", type=int, help="patches of a passage at most")
     parser.add_argument("--sizes", type=int, nargs="+", default=[2_000, 10_000])
     parser.add_argument("--queries", type=int, default=30)
     parser.add_argument("--threads", type=int, default=1)
@@ -389,7 +298,8 @@ def main() -> None:
     if args.contender:
         compete(args.contender, args.room, args.patience)
         return
-    questions, base = split(real_vectors(args.corpora, args.vectors, args.real, args.patch), args.queries)
+    real = real_vectors(args.corpora, args.vectors, args.real, args.patch, args.model)
+    questions, base = split(real, args.queries, args.patches)
     for count in args.sizes:
         one_size(base, questions, count, args)
 

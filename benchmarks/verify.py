@@ -1,15 +1,20 @@
-"""What people use today, on the same pairs of texts: a model, character n-grams, Burrows's Delta, General Imposters.
+"""What people use today, on the same pairs of texts: models, character n-grams, Burrows's Delta, General Imposters.
 
     python benchmarks/verify.py                                   the built-in essays: a minute
-    python benchmarks/verify.py elife=data/elife langsci=data/langsci --model models/x
+    python benchmarks/verify.py elife=data/elife langsci=data/langsci --model minilm default --lengths 4,8 16
 
 Pairs are matched for language, field and length, and every pair's ratio was learned from pairs of other writers. Names
-choose the settings below; people are those whom `mine` keeps out of training. `--short` cuts every text to four
-sentences, `--pairs` limits the pairs, `--markdown FILE` also writes the tables.
+choose the settings below; people are those whom `mine` keeps out of training. `--lengths` are sentences a text: `4,8`
+mixes two lengths, `16` is some 400 words, as the news texts that such methods are often tried on. A corpus whose texts are
+too short for a length is left out of it. Scores are kept in `--keep` as they come, so that a run that was stopped
+goes on where it was; another model, corpus or length begins anew. `--markdown FILE` also writes the tables.
 """
 
 import argparse
+import hashlib
+import tempfile
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +31,10 @@ from idiograph.corpus.documents import Corpus
 from idiograph.evaluate.verification import Judged, Verification, markdown, measure
 from idiograph.loading import load_ranker
 from idiograph.recipe import CalibrateRecipe
+from idiograph.style.model import Style
 
 SHOWN = ("Cllr", "Cllr_min", "Cllr_cal", "EER", "AUC", "c@1", "F0.5u", "Brier", "unanswered")
+KEPT = Path(tempfile.gettempdir()) / "idiograph-bench" / "verify"
 HELD = {"split": ("valid", "test")}
 SETTINGS: dict[str, dict[str, Any]] = {
     "anthology": {"per_author": 10, "different": 4},
@@ -37,31 +44,42 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "peerread-train": {"different": 4},
     "arxiv": {**HELD, "different": 4},
     "acl": {**HELD, "label": "first", "different": 4, "lang": "en"},
-    "pan19": {"per_author": 4, "different": 6, "lang": "en", "lengths": (8,), "pairs": 130},
+    "pan19": {"per_author": 4, "different": 6, "lang": "en", "pairs": 130},
 }
+ABSTRACTS = ("arxiv", "acl")  # have ten sentences at most, so no texts of 16
+Ranked = tuple[str, str, Callable[[], Any]]  # name, fingerprint, how to make it
 
 
-def recipe_of(name: str, pairs: int, short: bool) -> CalibrateRecipe:
-    chosen: dict[str, Any] = {"lengths": (4, 8), "pairs": pairs, **SETTINGS.get(name, {})}
-    return CalibrateRecipe.model_validate(chosen | ({"lengths": (4,)} if short else {}))
+def recipe_of(name: str, pairs: int, lengths: tuple[int, ...]) -> CalibrateRecipe:
+    chosen: dict[str, Any] = {"pairs": pairs, **SETTINGS.get(name, {}), "lengths": lengths}
+    return CalibrateRecipe.model_validate(chosen)
 
 
-def systems(model: str, patch: str | None, pairs: list[Pair]) -> list[tuple[str, Any]]:
+def systems(models: list[Any], pairs: list[Pair]) -> list[Ranked]:
     writers = {text: pair.writers for pair in pairs for text in (pair.a, pair.b) if pair.same}
-    crowd = Impostors(list(writers), apart=lambda one, two: not writers[one] & writers.get(two, frozenset()))
-    style = load_ranker(model, patch=patch)
-    return [
-        (style.name, style),
-        ("char 4-grams", NGrams()),
-        ("Burrows's Delta (cosine)", Delta()),
-        ("impostors", crowd),
-    ]
+    crowd = lambda: Impostors(list(writers), apart=lambda a, b: not writers[a] & writers.get(b, frozenset()))  # noqa: E731
+    found: list[Ranked] = [(m.name, m.fingerprint if isinstance(m, Style) else m.name, lambda m=m: m) for m in models]
+    rest: list[Ranked] = [("char 4-grams", "ngrams", NGrams), ("Burrows's Delta (cosine)", "delta", Delta)]
+    return [*found, *rest, ("General Imposters", "impostors", crowd)]
 
 
-def judged(pairs: list[Pair], ranker: Any, method: str) -> tuple[Scored, Judged]:
-    scores = Scored(pair_scores(pairs, ranker), effective(*word_counts(pairs)), np.array([p.same for p in pairs]))
-    llr = cross_fitted(scores, [p.writers for p in pairs], method)
-    return scores, Judged(scores.scores, llr, scores.same, tuple(p.anchor for p in pairs), INCONCLUSIVE)
+def scores_of(pairs: list[Pair], system: Ranked, keep: Path) -> np.ndarray:
+    """The score of every pair; looked up where the same texts were scored by the same system before."""
+    _, fingerprint, make = system
+    said = hashlib.blake2b(fingerprint.encode(), digest_size=8)
+    for pair in pairs:
+        said.update(f"{pair.a}\0{pair.b}\0".encode())
+    path = keep / f"{said.hexdigest()}.npy"
+    if not path.exists():
+        keep.mkdir(parents=True, exist_ok=True)
+        np.save(path, pair_scores(pairs, make()))
+    return np.load(path)
+
+
+def judged(pairs: list[Pair], scores: np.ndarray, method: str) -> tuple[Scored, Judged]:
+    known = Scored(scores, effective(*word_counts(pairs)), np.array([p.same for p in pairs]))
+    llr = cross_fitted(known, [p.writers for p in pairs], method)
+    return known, Judged(known.scores, llr, known.same, tuple(p.anchor for p in pairs), INCONCLUSIVE)
 
 
 def elsewhere(known: dict[str, Scored], system: str) -> list[Verification]:
@@ -76,36 +94,50 @@ def elsewhere(known: dict[str, Scored], system: str) -> list[Verification]:
     return found
 
 
+def rows(given: argparse.Namespace, models: list[Any]) -> Iterator[tuple[str, Scored, Verification]]:
+    """(corpus, scores, measures) for each corpus, length and system."""
+    sources: dict[str, Any] = {name: Corpus(Path(at)) for name, _, at in (c.partition("=") for c in given.corpora)}
+    for lengths in given.lengths:
+        for name, documents in (sources or {"anthology": list(anthology())}).items():
+            if name in ABSTRACTS and max(lengths) > 8:
+                continue
+            pairs = draw(documents, recipe_of(name, given.pairs, lengths))
+            count = int(np.median([len(text.split()) for p in pairs if p.same for text in (p.a, p.b)]))
+            title = f"{name}, {' or '.join(map(str, lengths))} sentences (median {count} words)"
+            for system in systems(models, pairs):
+                begun = time.perf_counter()
+                known, found = judged(pairs, scores_of(pairs, system, given.keep), given.method)
+                result = measure(found, system[0], title, resamples=100)
+                took, cal = time.perf_counter() - begun, result["Cllr_cal"]
+                said = f"{known.same.sum()} + {(~known.same).sum()} pairs, {took:.0f} s"
+                print(
+                    f"{title}: {system[0]}: {said}, Cllr_cal {cal.value:.3f} [{cal.low:.3f}, {cal.high:.3f}]",
+                    flush=True,
+                )
+                yield name, known, result
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("corpora", nargs="*", metavar="NAME=CORPUS")
-    parser.add_argument("--model", default="default")
+    parser.add_argument("--model", nargs="+", default=["default"])
     parser.add_argument("--patch")
     parser.add_argument("--method", default="logistic", choices=("logistic", "kde", "isotonic"))
     parser.add_argument("--pairs", type=int, default=200)
-    parser.add_argument("--short", action="store_true")
+    parser.add_argument("--lengths", nargs="+", default=["4,8"], help="sentences a text; several tables: 4,8 16")
+    parser.add_argument("--keep", type=Path, default=KEPT)
     parser.add_argument("--markdown", type=Path)
     given = parser.parse_args()
-    sources: dict[str, Any] = {name: Corpus(Path(at)) for name, _, at in (c.partition("=") for c in given.corpora)}
+    given.lengths = [tuple(int(n) for n in each.split(",")) for each in given.lengths]
+    models = [load_ranker(name, patch=given.patch) for name in given.model]
     found: list[Verification] = []
-    known: dict[str, Scored] = {}
-    for name, documents in (sources or {"anthology": list(anthology())}).items():
-        pairs = draw(documents, recipe_of(name, given.pairs, given.short))
-        for at, (system, ranker) in enumerate(systems(given.model, given.patch, pairs)):
-            begun = time.perf_counter()
-            scores, rows = judged(pairs, ranker, given.method)
-            if at == 0:
-                known[name] = scores
-            found.append(measure(rows, system, name, resamples=100))
-            cal = found[-1]["Cllr_cal"]
-            print(
-                f"{name}: {system}: {scores.same.sum()} + {(~scores.same).sum()} pairs, {time.perf_counter() - begun:.0f} s, "
-                f"Cllr_cal {cal.value:.3f} [{cal.low:.3f}, {cal.high:.3f}]",
-                flush=True,
-            )
+    known: dict[str, dict[str, Scored]] = {}
+    for corpus, scores, result in rows(given, models):
+        found.append(result)
+        known.setdefault(result.system, {}).setdefault(corpus, scores)  # of the first length
     tables = markdown(found, SHOWN)
-    if len(known) > 1:
-        tables += "\n\n" + markdown(elsewhere(known, found[0].system), SHOWN)
+    for model in models if len(known[models[0].name]) > 1 else []:
+        tables += "\n\n" + markdown(elsewhere(known[model.name], model.name), SHOWN)
     print("\n" + tables)
     if given.markdown:
         given.markdown.write_text(tables + "\n", encoding="utf-8")

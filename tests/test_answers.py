@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from idiograph.answer.attribute import attribute
-from idiograph.answer.cohort import cohort, set_score, standing
+from idiograph.answer.cohort import Cohort, Crowd, cohort
 from idiograph.answer.explain import explain
 from idiograph.answer.index import Index
 from idiograph.answer.openset import background
@@ -111,13 +111,17 @@ def test_candidates_can_be_named_and_unknown_ones_are_refused(index):
 
 
 def test_a_prolific_author_has_no_advantage():
-    scores = np.array([[0.5, 0.5, 0.5, 0.1]], np.float32)
-    assert set_score(scores, {"a": [0], "b": [1], "c": [2]}) == pytest.approx(set_score(scores, {"a": [0]}))
-    assert 0.3 < set_score(scores, {"a": [0], "d": [3]}) < 0.5  # nearer to the near document than a plain mean
+    members, sizes = np.array([0, 1, 2, 0, 0, 3]), np.array([3, 1, 2])
+    people = (("prolific",), ("one",), ("uneven",))
+    everybody = Cohort(people, people, ("a", "b", "c", "d"), np.arange(4), members, sizes)
+    prolific, one, uneven = everybody.scores(np.array([0.5, 0.5, 0.5, 0.1]))
+    assert prolific == pytest.approx(one)
+    assert 0.3 < uneven < 0.5  # nearer to the near document than a plain mean
 
 
 def test_a_candidate_is_read_against_all_the_others():
-    found = standing(np.array([0.9, 0.5, 0.5, 0.6, 0.4, 0.5, 0.5]))
+    scores = np.array([0.9, 0.5, 0.5, 0.6, 0.4, 0.5, 0.5])
+    found = Crowd.of(scores).standing(scores)
     others = np.array([0.5, 0.5, 0.6, 0.4, 0.5, 0.5])
     assert found[0] == pytest.approx((0.9 - others.mean()) / others.std())
 
@@ -127,14 +131,14 @@ def test_single_authors_are_ranked_over_all_their_sets(index, style, tmp_path):
 
     by_two = replace(ESSAYS[1], id="both", authors=(*ESSAYS[1].authors, *ESSAYS[10].authors))
     index.add([by_two])
-    sets, people = cohort(index.passages, "set"), cohort(index.passages, "author")
+    sets, people = cohort(index, "set"), cohort(index, "author")
     assert max(map(len, sets.keys)) == 2
     assert max(map(len, people.keys)) == 1
-    mine = people.documents[people.keys.index((ESSAYS[1].authors[0].key,))]
+    mine = [people.documents[d] for d in people.documents_of(people.keys.index((ESSAYS[1].authors[0].key,)))]
     assert "both" in mine
     assert len(mine) > 1
     with pytest.raises(SpecError, match="unknown kind of candidate 'person'"):
-        cohort(index.passages, "person")
+        cohort(index, "person")
 
 
 def test_the_background_is_learned_once_and_kept_until_the_index_changes(index):

@@ -50,7 +50,8 @@ def test_none_of_these_is_an_answer_with_its_own_ratio():
 def test_chances_of_the_candidates_and_of_nobody_sum_to_one(index, asked):
     found = attribute(asked.text, index, k=100)
     assert sum(c.probability for c in found.candidates) + found.none.probability == pytest.approx(1)
-    assert np.allclose(shares(np.array([1.0, 0.0])), [10 / 11, 1 / 11])
+    assert np.allclose(shares(np.array([1.0, 0.0]), np.ones(2)), [10 / 11, 1 / 11])
+    assert np.allclose(shares(np.array([1.0, 0.0]), np.array([1.0, 5.0])), [10 / 15, 1 / 15])  # one stands for five
 
 
 def test_a_closed_set_has_no_nobody(index, asked):
@@ -180,8 +181,12 @@ def test_strips_show_every_patch_where_it_stands(style):
     assert all(0 <= line["x"] <= 1000 and 0 <= line["y"] <= 1000 for line in shown["lines"])
 
 
-def test_an_explanation_says_when_a_text_was_cut(style):
+def test_an_explanation_covers_a_long_text_to_its_end_or_says_that_it_was_cut(style, monkeypatch):
     long = " ".join(d.text for d in list(ESSAYS.values())[:4])
+    whole = explain(long, long[:200], style)
+    assert not whole.cut
+    assert max(m.end for m in whole.matches) == len(long)
+    monkeypatch.setattr(style.encoder, "beyond", "cut")
     assert explain(long, long[:200], style).cut
     assert not explain(long[:60], long[100:160], style).cut
 
@@ -247,7 +252,7 @@ def test_calibrate_writes_beside_the_model_and_verify_uses_it(idiograph, room, b
     assert "| ngrams |" in table
     files = sorted((room / "texts").iterdir())
     status, out, _ = idiograph("verify", *files, "--model", model, "--json")
-    assert json.loads(out)["calibration"]["source"].startswith(str(anthology_corpus.folder))
+    assert json.loads(out)["calibration"]["source"].startswith(f"{anthology_corpus.folder.name} (")
     status, _, err = idiograph("verify", *files, "--model", model, "--patch", "whole")
     assert (status, err.count("\n")) == (1, 1)
     assert "calibrate: idiograph calibrate" in err
@@ -269,6 +274,14 @@ def test_two_folders_are_verified(idiograph, room, tiny):
     status, out, err = idiograph("verify", room / "texts", other, *tiny)
     assert status == 0, err
     assert "log10 LR" in out
+
+
+def test_too_short_a_text_in_a_folder_is_named(idiograph, room, index, tiny):
+    (room / "texts" / "note.txt").write_text("Only a few words.")
+    for args in (("attribute", index.folder, room / "texts"), ("verify", room / "texts", room / "texts")):
+        status, out, err = idiograph(*args, *tiny)
+        assert (status, out, err.count("\n")) == (1, "", 1)
+        assert "note.txt': a text of 4 words is too short to say who wrote it; 50 are the least" in err
 
 
 def test_an_empty_folder_gets_one_line(idiograph, room, index, tiny):

@@ -113,11 +113,40 @@ def test_a_style_is_measured_block_by_block_as_all_at_once(triplets, style, monk
     monkeypatch.setattr(stream, "ANCHOR_ROWS", 40)
     found = open_benchmark(triplets)
     streamed = evaluate(style, found, EvaluateRecipe(resamples=0))
-    assert len(list(run.blocks(style, found))) > 5
+    assert len(list(run.blocks(style, found, EvaluateRecipe()))) > 5
     scores = style.compare([s.text for s in found.anchors], [s.text for s in found.pool])
     whole = evaluate(Given(scores), found, EvaluateRecipe(resamples=0))
     for one, other in zip(streamed.rows, whole.rows, strict=True):
         assert one.value == pytest.approx(other.value, abs=2e-3), one.measure
+
+
+@pytest.mark.parametrize("own", ["exclude", "keep"])
+@pytest.mark.parametrize("depth", [3, 100])
+def test_a_pool_that_is_settled_from_fewer_bits_gives_the_same_report(triplets, own, depth):
+    from hashed import hashed_style
+
+    from idiograph.neural.nearest import settled
+
+    style, found = hashed_style(), open_benchmark(triplets)
+    some = found.triplets[(found.triplets < (20, 300, 300)).all(axis=1)]
+    found = Benchmark("s", found.anchors[:20], found.pool[:300], some)
+    recipe = EvaluateRecipe(resamples=0, own_document=own, depth=depth, measures=("R@2", "nDCG@20", "Hit@1", "RR"))
+    one, other = evaluate(style, found, recipe), evaluate(style, found, recipe, pairs=settled)
+    assert [(row.measure, row.value) for row in one.rows] == [(row.measure, row.value) for row in other.rows]
+    assert np.array_equal(one.top, other.top)
+    assert np.allclose(one.top_scores, other.top_scores, atol=2e-6)
+
+
+def test_what_is_wanted_is_the_head_the_triplets_and_where_the_first_relevant_one_is():
+    from idiograph.evaluate.run import wanted
+
+    found = benchmark()
+    everything = wanted(slice(0, 1), found, EvaluateRecipe(measures=("R@20", "RR"), depth=5))
+    assert everything.depth == 20
+    assert np.array_equal(everything.out, found.own_document(slice(0, 1)))
+    assert np.array_equal(everything.pivots, found.relevant(slice(0, 1)) & ~everything.out)
+    assert set(np.flatnonzero(everything.marked)) == set(found.triplets[found.triplets[:, 0] == 0, 1:].ravel())
+    assert not wanted(slice(0, 1), found, EvaluateRecipe(measures=("R@20",))).pivots.any()
 
 
 def test_a_report_says_what_is_relevant_and_breaks_down_by_field():

@@ -5,6 +5,13 @@ import math
 import numpy as np
 import pytest
 
+from idiograph.errors import InputError
+from idiograph.evaluate.measures import measure
+from idiograph.evaluate.problems import Problem
+from idiograph.evaluate.zeroshot import Attributed, triplets_won
+from idiograph.neural.trial import Given
+from idiograph.neural.triplets import number
+from idiograph.recipe import recipe
 from idiograph.study import published
 from idiograph.study.bench import Bench, Ragged, in_turn, open_bench, save_bench, smaller
 from idiograph.study.claims import FAILS, HOLDS, UNDECIDED, above, claims, relative
@@ -13,17 +20,18 @@ from idiograph.study.failures import distractors
 from idiograph.study.found import Found, Sample
 from idiograph.study.geometry import correlated
 from idiograph.study.granularity import by_corpus, lead, retrieval, swap
-from idiograph.study.measured import MEASURES, read_bench, uniformity_parts
-from idiograph.study.pack import Problems
-from idiograph.study.pan import accuracy
+from idiograph.study.measured import MEASURES, per_anchor, read_bench, uniformity_parts
+from idiograph.study.pack import Problems, open_problems
+from idiograph.study.pan import accuracy, as_published, first
 from idiograph.study.patchsize import coefficient, curve, exponent, fitted, published_fit
 from idiograph.study.plan import PUBLISHED, SECOND, Run, Size, from_json, plan
 from idiograph.study.prepare import problems_of
 from idiograph.study.results import Outcome, Store
+from idiograph.study.semantic import meaning_alone
 from idiograph.study.table import Cell, Row, Table, as_csv, latex, markdown, to_json
 from idiograph.study.table import from_json as table_from_json
 from idiograph.study.temperature import SUM, at_their_best, leads, temperatures
-from idiograph.study.training import patches
+from idiograph.study.training import patches, seeds
 
 WRITERS, EACH = 8, 6
 
@@ -225,13 +233,75 @@ def test_uniformity_of_one_point_is_zero_and_of_opposites_low():
     assert np.log(uniformity_parts(apart, np.arange(2)).mean()) == pytest.approx(-8.0)
 
 
-def test_candidates_of_other_problems_do_not_count():
-    known = [("p1", "ann", "a"), ("p1", "bob", "b"), ("p2", "cid", "c"), ("p2", "dee", "d")]
-    unknown = [("p1", "ann", "x"), ("p2", "dee", "y"), ("p1", "<UNK>", "z")]
-    problems: Problems = problems_of(known, unknown, 10)
+@pytest.fixture
+def problems() -> Problems:
+    one = Problem("p1", "en", {"ann": ("a",), "bob": ("b", "bb")}, {"u1": "x", "u2": "z"}, {"u1": "ann", "u2": "<UNK>"})
+    two = Problem("p2", "en", {"cid": ("c",), "dee": ("d",)}, {"u1": "y"}, {"u1": "dee"})
+    return problems_of([one, two])
+
+
+def test_candidates_of_other_problems_do_not_count(problems):
     scores = np.array([[0.5, 0.4, 0.9, 0.9], [0.9, 0.9, 0.5, 0.4]])
     assert len(problems.unknown) == 2
     assert accuracy(scores, problems).tolist() == [1.0, 0.0]
+    assert first(scores, problems).tolist() == [1.0, 0.0]
+
+
+def test_problems_come_back_from_their_file(problems, tmp_path):
+    problems.save(tmp_path / "pan.npz")
+    back = open_problems(tmp_path / "pan.npz")
+    assert back.texts == problems.texts == ["x", "y", "a", "b", "bb", "c", "d", "a", "b\n\nbb", "c", "d"]
+    assert back.names.tolist() == ["p1", "p2"]
+    assert back.fresh.all()
+
+
+def test_both_protocols_on_pan19_are_those_of_the_zero_shot_table(random):
+    truth = {f"u{at}": f"c{at % 4}" for at in range(20)}
+    known = {f"c{at}": (f"known {at}",) for at in range(4)}
+    problem = Problem("p", "en", known, {file: f"unknown {file}" for file in truth}, truth)
+    given, scores = problems_of([problem]), random.random((20, 4)).astype(np.float32)
+    for how, values in (("sound", accuracy(scores, given)), ("paper", as_published(scores, given))):
+        chosen = recipe(how).pan
+        files = sorted(truth) if how == "sound" else sorted(truth)[16:]
+        rows = scores[[sorted(truth).index(file) for file in files]]
+        expected = triplets_won(Attributed(problem, tuple(files), rows), chosen)
+        assert np.nanmean(values) == pytest.approx(expected.mean())
+
+
+def test_measures_of_all_anchors_at_once_are_the_measures_of_each(random):
+    relevant = random.random((40, 130)) < 0.03
+    order = np.argsort(random.random((40, 130)), axis=1)
+    found = per_anchor(order, relevant)
+    for at, row in enumerate(np.take_along_axis(relevant, order, axis=1)):
+        total = int(row.sum())
+        expected = [measure(name)(row, total) if total else np.nan for name in MEASURES]
+        assert found[at].tolist() == pytest.approx(expected, nan_ok=True)
+
+
+def test_a_model_of_meaning_takes_the_place_of_the_untrained_backbone(found, random):
+    assert found.semantic is None
+    given = [outcome(Run("semantic", "e5", "whole", "none"), found.benches, 0.2, random, {"ngram:1": 0.3})]
+    with_it = Found([*found.outcomes, *given], found.benches)
+    assert with_it.backbones == ["m"]
+    table = meaning_alone(with_it)
+    assert table is not None
+    assert table["late interaction (ngram:1)"].cells[0].value == pytest.approx(0.3, abs=0.01)
+    assert table["mean pooling (whole)"].cells[0].published == 0.167
+    assert meaning_alone(found) is None
+
+
+def test_vectors_of_a_file_are_found_by_their_texts(tmp_path):
+    texts = ["one", "two", "three"]
+    path = tmp_path / "vectors.npz"
+    np.savez(path, keys=[number(text) for text in texts], vectors=np.eye(3) * 2)
+    given = Given(path)
+    patches = given.read(["three", "one"], ["whole", "ngram:1"])
+    assert list(patches) == ["whole"]
+    assert given.scores(patches["whole"], np.array([0]), np.array([0, 1])).tolist() == [[1.0, 0.0]]
+    with pytest.raises(InputError, match="has no vector of 'four"):
+        given.read(["four"], ["whole"])
+    with pytest.raises(InputError, match="no file of vectors"):
+        Given(tmp_path / "nothing.npz")
 
 
 def test_costs_are_the_published_ones_at_their_length_and_width():
@@ -245,6 +315,23 @@ def test_latency_is_measured_and_falls_with_the_patch_size():
     table = costs(64, 64)
     times = [table[label].cells[3].value for label in ("late interaction (ngram:1)", "ngram:5")]
     assert times[0] > times[1] > 0
+
+
+def test_the_conclusion_is_drawn_at_each_temperature_for_itself(found):
+    verdicts = {claim.claim: claim.verdict for claim in claims(found)}
+    assert verdicts[f"ngram:1 is ahead of mean pooling at τ = {SUM}"] == HOLDS
+    assert verdicts["ngram:1 is ahead of mean pooling at τ = 0.05"] == FAILS
+
+
+def test_a_second_seed_stands_beside_the_run_that_it_repeats(found, random):
+    again = [
+        outcome(Run("seeds", "m", grain, seed=8, tau=PUBLISHED, score="maxsim"), found.benches, value, random)
+        for grain, value in (("whole", 0.2), ("ngram:1", 0.5))
+    ]
+    table = seeds(Found([*found.outcomes, *again], found.benches), "m")
+    assert table is not None
+    cells = table["ngram:1, published loss"].cells
+    assert [cell.value for cell in cells] == pytest.approx([0.5, 0.5, 0.0, 0.4, 0.3], abs=0.02)
 
 
 def test_patches_are_counted_from_probabilities():
@@ -261,7 +348,7 @@ def test_every_run_of_a_plan_has_a_name_of_its_own_and_survives_json():
 
 def test_budgets_are_equal_but_for_the_runs_about_them():
     runs = [run for run in plan(["a"], Size()) if run.rule != "none" and run.stage != "negatives"]
-    assert {(run.steps, run.batch) for run in runs} == {(200, 256)}
+    assert {(run.steps, run.batch) for run in runs} == {(200, 128)}
 
 
 def test_the_published_protocol_has_one_temperature_and_its_head():

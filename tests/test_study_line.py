@@ -23,8 +23,9 @@ from idiograph.study.run import Wanted, study
 @pytest.fixture(scope="module")
 def wanted(backbones) -> Wanted:
     few = replace(QUICK, steps=1, grains=("whole", "ngram:1", "ngram:2"), temperatures=(0.05,), tempered=("whole",))
-    given = Portions(40, (2, 4), 16, 40, (8, 20), (4,), 0, 64, 32)
+    given = Portions(40, (2, 4), 16, 40, (8, 20), (4,), 64, 32)
     about = {"quick": True, "device": "cpu", "commands": ("typed",), "sizes": few, "portions": given}
+    about["semantic"] = {"meaning": str(backbones["modernbert"])}
     return Wanted(recipe("sound"), {"tiny": str(backbones["bert"])}, **about)
 
 
@@ -43,6 +44,13 @@ def test_the_report_is_one_page_with_tables_figures_and_claims(finished):
     assert "http://www.w3.org" in page
     assert 'src="http' not in page
     assert "<link" not in page
+
+
+def test_a_model_of_meaning_is_read_as_it_comes(finished):
+    out, _found = finished
+    assert (out / "tables" / "meaning-meaning.csv").is_file()
+    (meaning,) = (o for o in Store(out / "runs") if o.run.stage == "semantic")
+    assert "steps" not in meaning.about
 
 
 def test_every_table_is_there_as_latex_csv_and_json(finished):

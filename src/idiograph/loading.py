@@ -7,7 +7,8 @@ from typing import Any, Literal
 from idiograph.baselines.bm25 import BM25
 from idiograph.baselines.delta import Delta
 from idiograph.baselines.ngrams import FunctionWords, NGrams
-from idiograph.errors import ModelError
+from idiograph.errors import ModelError, SpecError
+from idiograph.style.blend import Blend
 from idiograph.style.model import Progress, Ranker, Style
 
 DEFAULT_PATCH = "auto"
@@ -50,8 +51,11 @@ def load(
 def load_ranker(name: str, **settings: Any) -> Ranker:
     """A baseline by its name, or else a model; `default` is the one that comes with the package, `minilm` a general one.
 
-    `MODEL@ngram:3` reads a model at that grain; `native:MODEL` runs it with its own pooling, prompts and similarity.
+    `MODEL@ngram:3` reads a model at that grain; `native:MODEL` runs it with its own pooling, prompts and similarity;
+    `MODEL+0.5*ngrams` adds the scores of several, each brought to one scale and weighted.
     """
+    if len(parts := terms(name)) > 1:
+        return Blend(tuple((weight, load_ranker(part, **settings)) for weight, part in parts))
     if name in BASELINES:
         return BASELINES[name]()
     if name.startswith(NATIVE):
@@ -62,6 +66,24 @@ def load_ranker(name: str, **settings: Any) -> Ranker:
     model, grain = model_and_grain(name)
     given = {**settings, "patch": grain} if grain else settings
     return load(model, **given)
+
+
+def terms(name: str) -> list[tuple[float, str]]:
+    """The rankers that are added up in a name, each with its weight; a folder with a + in its name is a folder.
+
+    >>> terms("default@word+0.5*ngrams"), terms("default")
+    ([(1.0, 'default@word'), (0.5, 'ngrams')], [(1.0, 'default')])
+    """
+    found: list[tuple[float, str]] = []
+    for term in [name] if Path(name).exists() else name.split("+"):
+        weight, star, ranker = term.partition("*")
+        try:
+            found.append((float(weight), ranker) if star else (1.0, term))
+        except ValueError:
+            raise SpecError(f"'{weight}' is no weight; write for example default+0.5*ngrams") from None
+    if not all(ranker for _, ranker in found):
+        raise SpecError(f"'{name}' adds up nothing; write for example default+0.5*ngrams")
+    return found
 
 
 def model_and_grain(name: str) -> tuple[str, str | None]:

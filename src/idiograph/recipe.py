@@ -172,9 +172,8 @@ class EvaluateRecipe(Stage):
     own_document: Literal["exclude", "keep"] = "exclude"
     split: Literal["train", "valid", "test"] = "test"
     measures: tuple[str, ...] = ("R@5", "R@20", "Hit@1", "Hit@5", "nDCG@20", "RR")
-    pool: Annotated[int, Field(ge=2)] | Literal["natural", "equal"] = (
-        "natural"  # equal: across the configurations given
-    )
+    pool: Annotated[int, Field(ge=2)] | Literal["natural", "equal"] = "natural"  # equal: over all configurations
+    reading: Literal["sound", "published"] = "sound"  # see the same setting of [train]
     depth: int = Field(default=100, ge=1)  # ranks that are kept for a run file
     resamples: int = Field(default=1000, ge=0)
     seed: int = 7
@@ -231,16 +230,15 @@ class TrainRecipe(Stage):
     layers: Literal["last", "mean"] = "last"
     center: bool = False
     boundaries: Literal["budget", "reg1", "reg2"] = "budget"
-
+    compress: Literal["mean", "max", "attention"] = "mean"
+    reading: Literal["sound", "published"] = "sound"  # published: special tokens count; see docs/training.md
+    adapters: int = Field(default=0, ge=0)
     weights: tuple[float, ...] = ()  # of each collection of triplets, in the order given; none: by size
-    mixing: Literal["rows", "batches", "fields"] = (
-        "rows"  # what a batch is made of: anything, one collection, one field
-    )
+    mixing: Literal["rows", "batches", "fields"] = "rows"  # a batch is of anything, one collection, one field
     distort: float = Field(default=0.0, ge=0, le=1)  # share of the batches in which content words are replaced
     distorted_words: tuple[float, float] = (0.3, 0.95)  # share of the content words of such a text, between these
     anchors: int = Field(default=500, ge=1)
     pool: int = Field(default=4000, ge=1)
-
     loss: Literal["infonce", "triplet", "margin", "hard-margin", "hybrid"] = "infonce"
     tau: Annotated[float, Field(gt=0)] | Literal["learn"] = "learn"
     score: Literal["meansim", "maxsim"] = "meansim"
@@ -249,7 +247,9 @@ class TrainRecipe(Stage):
     symmetric: bool = False
     mask_false_negatives: bool = True
     score_rows: int = Field(default=0, ge=0)
-
+    match: Literal["max", "softmax", "gumbel"] = "max"
+    match_tau: float = Field(default=0.1, gt=0)
+    decay: Literal["none", "exp", "linear"] = "none"
     batch: int = Field(default=64, ge=1)
     accumulate: int = Field(default=1, ge=1)
     epochs: float = Field(default=1.0, gt=0)
@@ -316,6 +316,7 @@ PRESETS: dict[str, dict[str, dict[str, Any]]] = {
             "backbone": "answerdotai/ModernBERT-base",
             "head": "mlp",
             "boundaries": "reg2",
+            "reading": "published",
             "tau": 0.5,
             "score": "maxsim",
             "mask_false_negatives": False,
@@ -330,7 +331,11 @@ PRESETS: dict[str, dict[str, dict[str, Any]]] = {
             "validate_every": "log",
         },
         "style": {"score": "maxsim", "keep": "words", "beyond": "cut"},
-        "evaluate": {"own_document": "keep", "measures": ("R@20", "R@100", "nDCG@20", "nDCG@100", "Hit@1", "RR")},
+        "evaluate": {
+            "own_document": "keep",
+            "measures": ("R@20", "R@100", "nDCG@20", "nDCG@100", "Hit@1", "RR"),
+            "reading": "published",
+        },
         "pan": {"unknowns": "last", "negatives": "one", "seed": 42},
     },
 }

@@ -8,15 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idiograph.answer.calibrate import Calibration, effective, words
-from idiograph.answer.cohort import Cohort, Entry, cohort
+from idiograph.answer.cohort import Cohort, cohort
 from idiograph.answer.index import Index, Passage
 from idiograph.answer.openset import Background, Open, background, open_answer
 from idiograph.answer.overlap import content_words, overlap
+from idiograph.answer.ranking import Matches, Ranking, rank
 from idiograph.answer.reading import passages
 from idiograph.errors import InputError
 
 EVIDENCE = 3
-Floats32 = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,29 +83,34 @@ def attribute(
     exclude: Sequence[str] = (),
     candidates: Sequence[str] = (),
     unknown: float = 0.5,
+    exact: bool = False,
 ) -> Attribution:
     """Rank the author-sets of an index (`by="author"`: its single authors) for a text, or for several by one hand.
 
     `candidates` limits them to those with one of these authors; `exclude` names documents that do not count; `unknown`
-    is the reader's own probability, before seeing the text, that the writer is not in the index at all.
+    is the reader's own probability, before seeing the text, that the writer is not in the index at all. In a large index
+    the passages of those who seem near are scored, and a sample of the others stands for the rest; `exact` scores
+    everything.
     """
     texts = [text] if isinstance(text, str) else list(text)
     asked = [p for one in texts for p in passages(one, index.recipe.sentences)]
-    scores = index.scores(asked)
-    everybody = cohort(index.passages, by)
-    found = everybody.scored(scores, exclude)
-    chosen = [e for e in found if not candidates or e.named(candidates)]
-    if not chosen:
+    index.refuse_empty()
+    everybody = cohort(index, by)
+    closed = bool(candidates)
+    wanted = everybody.named(candidates) if closed else np.ones(len(everybody.keys), bool)
+    also = wanted if closed else None
+    found = rank(index, everybody, index.embed(asked), exclude=exclude, also=also, exact=exact).of(wanted)
+    if not len(found):
         raise InputError(f"no author of index '{index.where}' is among the candidates")
     known = background(index, by)
     length = sum(len(one.split()) for one in texts)
-    ratios = known.calibration.ratios([e.z for e in chosen], [size_of(length)] * len(chosen))
-    closed = bool(candidates)
-    none = open_answer(known, chosen[0].z, size_of(length), 0.0 if closed else unknown)
-    chances = shares(ratios) * (1 - none.probability)
+    ratios = known.calibration.ratios(found.z, np.full(len(found), size_of(length)))
+    none = open_answer(known, float(found.z[0]), size_of(length), 0.0 if closed else unknown)
+    chances = shares(ratios, found.weights) * (1 - none.probability)
+    proofs = evidence(index, everybody, asked, found.take(np.arange(min(k, len(found)))), known)
     best = [
-        candidate(index, asked, scores, entry, (float(llr), float(chance)), known)
-        for entry, llr, chance in zip(chosen[:k], ratios, chances, strict=False)
+        candidate(everybody, found, at, (float(ratios[at]), float(chances[at])), proof, exclude)
+        for at, proof in enumerate(proofs)
     ]
     return Attribution(tuple(best), none, stands_alone(best, none, closed), known.calibration, length, len(asked))
 
@@ -115,10 +120,11 @@ def size_of(count: int) -> float:
     return float(effective(count, 1e9))
 
 
-def shares(ratios: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Ratios as shares of 1: how likely each candidate is if one of them it is, all being as likely before."""
+def shares(ratios: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Ratios as shares of 1: how likely each candidate is if one of them it is, all being as likely before. A weight is
+    the number of candidates that one stands for."""
     odds = 10.0 ** (ratios - ratios.max())
-    return odds / odds.sum()
+    return odds / (weights @ odds)
 
 
 def stands_alone(found: Sequence[Candidate], none: Open, closed: bool) -> bool:
@@ -129,27 +135,41 @@ def stands_alone(found: Sequence[Candidate], none: Open, closed: bool) -> bool:
 
 
 def candidate(
-    index: Index, asked: Sequence[str], scores: Floats32, entry: Entry, said: tuple[float, float], known: Background
+    everybody: Cohort,
+    found: Ranking,
+    at: int,
+    said: tuple[float, float],
+    proof: tuple[Evidence, ...],
+    exclude: Sequence[str],
 ) -> Candidate:
     llr, chance = said
-    proof = evidence(index.passages, asked, scores, entry, known)
-    return Candidate(entry.key, entry.names, entry.score, llr, words(llr), chance, len(entry.documents), proof)
+    who = int(found.who[at])
+    count = sum(everybody.documents[d] not in exclude for d in everybody.documents_of(who).tolist())
+    about = (everybody.keys[who], everybody.names[who], float(found.scores[at]))
+    return Candidate(*about, llr, words(llr), chance, count, proof)
 
 
 def evidence(
-    listed: Sequence[Passage], asked: Sequence[str], scores: Floats32, entry: Entry, known: Background
-) -> tuple[Evidence, ...]:
-    """The best passage pair of each document, best documents first."""
-    found = []
-    for doc, rows in entry.documents.items():
-        part = scores[:, rows]
-        i, j = divmod(int(part.argmax()), part.shape[1])
-        passage = listed[rows[j]]
-        shared = overlap(content_words(asked[i]), content_words(passage.text))
-        usual = known.expected[0] + known.expected[1] * shared
-        topical = shared > known.usual_overlap
-        found.append(Evidence(asked[i], passage.text, doc, passage.title, float(part[i, j]), shared, usual, topical))
-    return tuple(sorted(found, key=lambda e: -e.score)[:EVIDENCE])
+    index: Index, everybody: Cohort, asked: Sequence[str], found: Ranking, known: Background
+) -> list[tuple[Evidence, ...]]:
+    """For each candidate the best passage pair of their nearest documents."""
+    places = [best_pairs(everybody, found.matches, int(who)) for who in found.who]
+    used = sorted({row for each in places for _, row, _ in each})
+    passage = dict(zip(used, index.passages_at(used), strict=True))
+    return [tuple(shown(asked[i], passage[row], score, known) for i, row, score in each) for each in places]
+
+
+def best_pairs(everybody: Cohort, matches: Matches, who: int) -> list[tuple[int, int, float]]:
+    """(passage asked, passage found, score) of the documents that have the best ones."""
+    documents = [d for d in everybody.documents_of(who).tolist() if not np.isnan(matches.near[d])]
+    return sorted((matches.best(everybody, d) for d in documents), key=lambda pair: -pair[2])[:EVIDENCE]
+
+
+def shown(asked: str, passage: Passage, score: float, known: Background) -> Evidence:
+    shared = overlap(content_words(asked), content_words(passage.text))
+    usual = known.expected[0] + known.expected[1] * shared
+    topical = shared > known.usual_overlap
+    return Evidence(asked, passage.text, passage.doc_id, passage.title, score, shared, usual, topical)
 
 
 __all__ = ["Attribution", "Candidate", "Cohort", "Evidence", "attribute", "background"]

@@ -58,13 +58,18 @@ class Sketches:
         packed: Packed = from_bytes(stored, dim, DTYPE)
         return cls(unpack(packed))
 
-    def nearest(self, asked: Patches, allowed: Ints, count: int) -> list[tuple[Ints, Floats]]:
-        """For each text the `count` passages that seem nearest among those allowed, in their order, and how near."""
-        among = self.vectors if len(allowed) == len(self.vectors) else self.vectors[allowed]
+    def compared(self, asked: Patches, rows: Ints) -> Floats:
+        """How near some passages, in their order, seem to each text: (texts, rows)."""
+        among = self.vectors if len(rows) == len(self.vectors) else self.vectors[rows]
         wanted = means(asked)
         scores = np.empty((len(wanted), len(among)), np.float32)
         for at in range(0, len(among), BLOCK):
             scores[:, at : at + BLOCK] = wanted @ among[at : at + BLOCK].T
+        return scores
+
+    def nearest(self, asked: Patches, allowed: Ints, count: int) -> list[tuple[Ints, Floats]]:
+        """For each text the `count` passages that seem nearest among those allowed, in their order, and how near."""
+        scores = self.compared(asked, allowed)
         chosen = [highest(row, count) for row in scores]
         return [(allowed[at], row[at]) for row, at in zip(scores, chosen, strict=True)]
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -32,6 +32,7 @@ __all__ = ["Crew", "Filter", "Hit", "Index", "Passage", "passages"]
 
 MEMORY = 8 * 2**30  # packed vectors up to this size are kept in memory once everything has been scored
 EVERYTHING = Filter()
+T = TypeVar("T")
 
 
 class Index:
@@ -127,7 +128,7 @@ class Index:
     def refresh(self) -> None:
         """Show what is there now."""
         self._state = self.shelf.state()
-        for name in ("passages", "patches", "documents", "_owner", "_sketches", "_resident"):
+        for name in ("passages", "patches", "documents", "owner", "_sketches", "_resident", "_made"):
             self.__dict__.pop(name, None)
 
     @contextmanager
@@ -146,23 +147,33 @@ class Index:
     @cached_property
     def documents(self) -> list[About]:
         """What is known of each document, in the order of their first passages."""
-        rows, first = self._state.rows, np.unique(self._owner, return_index=True)[1]
+        rows, first = self._state.rows, np.unique(self.owner, return_index=True)[1]
         names = ["doc_id", "title", "authors", "names", "domains", "year", "lang"]
         found = rows.select(names).take(first).to_pylist()
         return [About(*(frozen(row[name]) for name in names)) for row in found]
 
     @cached_property
-    def _owner(self) -> Ints:
+    def owner(self) -> Ints:
         """The number of each passage's document."""
         coded = self._state.rows["doc_id"].combine_chunks().dictionary_encode()
         return np.asarray(coded.indices).astype(np.int64)
+
+    @cached_property
+    def _made(self) -> dict[str, Any]:
+        return {}
+
+    def once(self, name: str, make: Callable[[], T]) -> T:
+        """Something that follows from what is in the index: made once, and forgotten when that changes."""
+        if name not in self._made:
+            self._made[name] = make()
+        return self._made[name]
 
     def rows(self, only: Filter = EVERYTHING) -> Ints:
         """The passages of the documents that a filter admits."""
         if not only:
             return np.arange(len(self))
         admitted = np.array([only.admits(d) for d in self.documents], bool)
-        return np.flatnonzero(admitted[self._owner]) if len(self) else np.zeros(0, np.int64)
+        return np.flatnonzero(admitted[self.owner]) if len(self) else np.zeros(0, np.int64)
 
     @cached_property
     def passages(self) -> list[Passage]:
@@ -223,14 +234,22 @@ class Index:
         """Texts as the index sees them."""
         return projected(self.style.encode(texts), self._book.get("basis"))
 
+    def vectors_at(self, rows: Ints) -> Patches:
+        """The patches of some passages, as they are stored."""
+        return self._stored(rows).wide()
+
     def load(self) -> None:
         """Bring the vectors into memory, for many searches."""
         _ = self._resident, self._sketches
 
     def scores(self, texts: Sequence[str]) -> Floats:
         """Every text against every passage, exactly: (texts, passages)."""
-        self._refuse_empty()
-        return self._exact(self.embed(texts), np.arange(len(self)))
+        self.refuse_empty()
+        return self.score_everything(self.embed(texts))
+
+    def score_everything(self, asked: Patches) -> Floats:
+        """`scores`, for texts that are embedded already."""
+        return self._exact(asked, np.arange(len(self)))
 
     def _exact(self, asked: Patches, rows: Ints) -> Floats:
         if self._count() * self._dim <= MEMORY and 4 * len(rows) >= len(self):
@@ -250,7 +269,7 @@ class Index:
         depth: int | None = None,
     ) -> tuple[Ints, Floats]:
         """The rows of `passages` nearest to each text, and their scores: two (texts, k) arrays; −1 where there is none."""
-        self._refuse_empty()
+        self.refuse_empty()
         return self.nearest_to(self.embed(texts), k, only=only, exact=exact, depth=depth)
 
     def nearest_to(
@@ -276,6 +295,17 @@ class Index:
     def proposed(self, asked: Patches, allowed: Ints, depth: int) -> list[tuple[Ints, Floats]]:
         """For each text the candidates among some passages, and how near they seem."""
         return self._sketches.nearest(asked, allowed, depth)
+
+    def sketched(self, asked: Patches, rows: Ints) -> Floats:
+        """How near some passages seem to every text: (texts, rows)."""
+        return self._sketches.compared(asked, rows)
+
+    def score_pairs(self, asked: Patches, wanted: Sequence[Ints]) -> list[Floats]:
+        """Each text against the passages wanted for it, exactly; what several want is read once."""
+        rows = np.unique(np.concatenate(wanted))
+        stored = self._stored(rows)
+        parts = ((asked.take([at]), stored.take(np.searchsorted(rows, some))) for at, some in enumerate(wanted))
+        return [score_all(one, packed, self.style.score)[0] for one, packed in parts]
 
     def score_rows(self, asked: Patches, rows: Ints) -> Floats:
         """Every text against some passages, exactly: (texts, rows)."""
@@ -312,7 +342,7 @@ class Index:
         """The passages nearest to a text; `exclude` names documents that do not count."""
         return self.search_many([text], k, only=without(only, exclude), exact=exact, depth=depth)[0]
 
-    def _refuse_empty(self) -> None:
+    def refuse_empty(self) -> None:
         if not len(self):
             raise InputError(f"index '{self.where}' is empty; add documents: idiograph index CORPUS -o INDEX --add")
 

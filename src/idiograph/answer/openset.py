@@ -5,19 +5,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from idiograph.answer.calibrate import Calibration, Scored, effective, fit, words
-from idiograph.answer.cohort import Cohort, Entry, cohort
+from idiograph.answer.cohort import Cohort, cohort
 from idiograph.answer.index import Index
 from idiograph.answer.overlap import content_words, overlap, usual
+from idiograph.answer.ranking import Ranking, rank
 from idiograph.errors import InputError
+from idiograph.style.tokens import Ints
 
 NOTES = {"set": "background", "author": "background-author"}  # kept beside the index
 SAMPLE = 300  # documents that an index is calibrated on; more would change the ratio's third digit
 LENGTHS = (1, 2, 4, 8, 16, 1_000)  # passages of a question: what a score means depends on how much was asked
 STRANGERS = 20  # different authors that each question is compared with
-Floats32 = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,21 +80,22 @@ class Tally:
 
 def learn(index: Index, by: str = "set", seed: int = 7) -> Background:
     """Calibrate on the index itself."""
-    everybody = cohort(index.passages, by)
-    owned = [doc for rows in everybody.documents if len(rows) > 1 for doc in rows]
+    everybody = cohort(index, by)
+    owned = everybody.members[np.repeat(everybody.sizes > 1, everybody.sizes)]
     random = np.random.default_rng(seed)
-    asked = [owned[at] for at in random.permutation(len(owned))[:SAMPLE]] if owned else []
     pairs, best, near = Tally([], [], []), Tally([], [], []), list[tuple[float, float]]()
-    for doc in dict.fromkeys(asked):
-        rows = question(everybody, doc, random)
-        texts = [index.passages[at].text for at in rows]
-        scores = index.scores(texts)
+    for document in dict.fromkeys(owned[random.permutation(len(owned))[:SAMPLE]].tolist()):
+        rows = question(everybody, document, random)
+        texts = [p.text for p in index.passages_at(rows)]
         size = float(effective(sum(len(t.split()) for t in texts), 1e9))
-        ask(everybody.scored(scores, [doc]), set(index.passages[rows[0]].authors), size, (pairs, best), random)
-        near.append(nearest_stranger(index, texts[0], scores[0], doc))
+        writers = frozenset(index.documents[document].authors)
+        own = everybody.of_people(writers)
+        found = rank(index, everybody, index.vectors_at(rows), exclude=[everybody.documents[document]], also=own)
+        ask(everybody, found, writers, size, (pairs, best), random)
+        near.append(nearest_stranger(index, texts[0], found, writers))
     source = index.about.get("source") or index.where
     style = index.style.fingerprint
-    texts = [p.text for p in index.passages[:: max(1, len(index.passages) // 60)]]
+    texts = [p.text for p in index.passages_at(np.arange(0, len(index), max(1, len(index) // 60)))]
     crossed = [(a, b) for a in texts for b in texts if a < b]
     return Background(
         fit(pairs.scored(), style, source),
@@ -105,37 +106,48 @@ def learn(index: Index, by: str = "set", seed: int = 7) -> Background:
     )
 
 
-def question(everybody: Cohort, doc: str, random: np.random.Generator) -> list[int]:
-    """The rows of a run of a document's passages, of a length from the ladder."""
-    rows = next(found[doc] for found in everybody.documents if doc in found)
+def question(everybody: Cohort, document: int, random: np.random.Generator) -> Ints:
+    """A run of a document's passages, of a length from the ladder."""
+    rows = everybody.passages_of([document])
     size = min(LENGTHS[int(random.integers(len(LENGTHS)))], len(rows))
     start = int(random.integers(len(rows) - size + 1))
     return rows[start : start + size]
 
 
-def ask(found: list[Entry], writers: set[str], size: float, tallies: tuple[Tally, Tally], random: Any) -> None:
+def ask(
+    everybody: Cohort,
+    found: Ranking,
+    writers: frozenset[str],
+    size: float,
+    tallies: tuple[Tally, Tally],
+    random: np.random.Generator,
+) -> None:
     """Note how the writer and some strangers stand, and who is first with the writer there and without."""
     pairs, best = tallies
-    own = [e for e in found if set(e.key) <= writers]
-    strangers = [e for e in found if not set(e.key) & writers]
-    if not own or not strangers:
+    keys = [set(everybody.keys[who]) for who in found.who]
+    own = np.array([key <= writers for key in keys], bool)
+    strangers = found.take(np.array([not key & writers for key in keys], bool))
+    if not own.any() or not len(strangers):
         return
-    for e in own:
-        pairs.add(e.z, size, True)
-    for at in random.permutation(len(strangers))[:STRANGERS]:
-        pairs.add(strangers[at].z, size, False)
-    best.add(max(own[0].z, strangers[0].z), size, True)
-    best.add(strangers[0].z, size, False)
+    for z in found.z[own]:
+        pairs.add(float(z), size, True)
+    share = strangers.weights / strangers.weights.sum()
+    for at in random.choice(len(strangers), min(STRANGERS, len(strangers)), replace=False, p=share):
+        pairs.add(float(strangers.z[at]), size, False)
+    first = float(strangers.z[0])
+    best.add(max([first, *found.z[own & found.seen].tolist()]), size, True)
+    best.add(first, size, False)
 
 
-def nearest_stranger(index: Index, text: str, scores: Floats32, doc: str) -> tuple[float, float]:
+def nearest_stranger(index: Index, text: str, found: Ranking, writers: frozenset[str]) -> tuple[float, float]:
     """The overlap and the similarity of a passage with the one by others that is most like it."""
-    mine = {p for at, passage in enumerate(index.passages) if passage.doc_id == doc for p in index.passages[at].authors}
-    order = (at for at in np.argsort(-scores) if not mine & set(index.passages[at].authors))
-    at = next(order, None)
-    if at is None:
-        return 0.0, 0.0
-    return overlap(content_words(text), content_words(index.passages[at].text)), float(scores[at])
+    scores = found.matches.scores[0]
+    for at in np.argsort(-scores):
+        row = int(found.matches.passages[at])
+        if not writers & set(index.documents[index.owner[row]].authors):
+            other = index.passages_at([row])[0].text
+            return overlap(content_words(text), content_words(other)), float(scores[at])
+    return 0.0, 0.0
 
 
 def straight(points: list[tuple[float, float]]) -> tuple[float, float]:

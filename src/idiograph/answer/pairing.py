@@ -20,8 +20,9 @@ from idiograph.corpus.labels import LABELS
 from idiograph.corpus.sentences import sentences
 from idiograph.corpus.split import SPLITS
 from idiograph.corpus.triplets import configurations, read_triplets
-from idiograph.errors import ArtifactError, InputError
+from idiograph.errors import ArtifactError, InputError, SpecError
 from idiograph.recipe import CalibrateRecipe, MineRecipe
+from idiograph.spec import unknown
 from idiograph.store import read_manifest
 from idiograph.types import Document, fold
 
@@ -210,6 +211,32 @@ def from_triplets(folder: Path, split: str, limit: int) -> list[Pair]:
         for other, same in ((t.positive, True), (t.negative, False)):
             found.append(Pair(a.text, other.text, same, a.authors | other.authors, (a.doc_id, other.doc_id), a.authors))
     return [p for p in found if min(len(p.a.split()), len(p.b.split())) >= LEAST_WORDS]
+
+
+def open_mixture(folders: Sequence[str], recipe: CalibrateRecipe) -> tuple[list[Pair], str]:
+    """The pairs of several folders together, and what they are called. `FOLDER@LABEL` has a label of its own."""
+    found: list[Pair] = []
+    names = []
+    for given in folders:
+        folder, label = labelled(given, recipe.label)
+        pairs, fingerprint = open_pairs(folder, recipe.model_copy(update={"label": label}))
+        found += pairs
+        names.append(f"{folder.absolute().name} ({fingerprint})")
+    return found, ", ".join(names)
+
+
+def labelled(given: str, label: str) -> tuple[Path, str]:
+    """A folder, and who counts as the writer in it.
+
+    >>> labelled("data/elife@last", "set")
+    (PosixPath('data/elife'), 'last')
+    """
+    folder, at, own = given.rpartition("@")
+    if not at or not folder or Path(given).exists():
+        return Path(given), label
+    if own not in LABELS:
+        raise SpecError(unknown("label", own, LABELS))
+    return Path(folder), own
 
 
 def open_pairs(folder: Path, recipe: CalibrateRecipe) -> tuple[list[Pair], str]:

@@ -12,9 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idiograph.answer.attribute import size_of
-from idiograph.answer.cohort import Entry, cohort
+from idiograph.answer.calibrate import Calibration
+from idiograph.answer.cohort import cohort
 from idiograph.answer.index import Index
 from idiograph.answer.openset import background
+from idiograph.answer.ranking import Ranking, rank, rank_each
 from idiograph.answer.reading import LEAST_WORDS
 from idiograph.corpus.sentences import sentences
 from idiograph.errors import InputError, TooShort
@@ -60,28 +62,36 @@ def rolling(
     step: int = STEP,
     exclude: Sequence[str] = (),
     candidates: Sequence[str] = (),
+    exact: bool = False,
 ) -> Rolling:
     """Put every window of `window` sentences to the index; the k candidates that come first most often are kept."""
     places = windows(text, window, step)
-    scores = index.scores([text[start:end] for start, end in places])
-    everybody, known = cohort(index.passages), background(index)
-    chosen: dict[tuple[str, ...], tuple[str, ...]] = {}
-    rows: list[dict[tuple[str, ...], float]] = []
-    for at, (start, end) in enumerate(places):
-        found = [e for e in everybody.scored(scores[at : at + 1], exclude) if not candidates or e.named(candidates)]
-        if not found:
-            raise InputError(f"no author of index '{index.where}' is among the candidates")
-        chosen |= {e.key: e.names for e in found}
-        rows.append(ratios_of(found, known.calibration, len(text[start:end].split())))
+    index.refuse_empty()
+    everybody, known = cohort(index), background(index)
+    wanted = everybody.named(candidates) if candidates else np.ones(len(everybody.keys), bool)
+    asked = index.embed([text[start:end] for start, end in places])
+    sizes = [size_of(len(text[start:end].split())) for start, end in places]
+    how: dict[str, Any] = {"exclude": exclude, "exact": exact}
+    found = list(rank_each(index, everybody, asked, also=wanted if candidates else None, **how))
+    rows = [ratios_of(one.of(wanted), known.calibration, size) for one, size in zip(found, sizes, strict=True)]
+    if not all(rows):
+        raise InputError(f"no author of index '{index.where}' is among the candidates")
     kept = leading(rows, k)
-    llr = np.array([[row.get(key, known.calibration.low) for key in kept] for row in rows])
+    chosen = np.isin(np.arange(len(wanted)), kept)
+    for at, row in enumerate(rows):
+        if not row.keys() >= set(kept):  # somebody who leads elsewhere did not seem near here
+            one = rank(index, everybody, asked.take([at]), also=chosen, **how)
+            row |= ratios_of(one.of(chosen), known.calibration, sizes[at])
+    llr = np.array([[row.get(who, known.calibration.low) for who in kept] for row in rows])
     owners = path(llr, step / window)
-    return Rolling(tuple(places), tuple(chosen[key] for key in kept), llr, owners, parts_of(places, owners, llr))
+    names = tuple(everybody.names[who] for who in kept)
+    return Rolling(tuple(places), names, llr, owners, parts_of(places, owners, llr))
 
 
-def ratios_of(found: Sequence[Entry], calibration: Any, count: int) -> dict[tuple[str, ...], float]:
-    ratios = calibration.ratios([e.z for e in found], [size_of(count)] * len(found))
-    return {e.key: float(llr) for e, llr in zip(found, ratios, strict=True)}
+def ratios_of(found: Ranking, calibration: Calibration, size: float) -> dict[int, float]:
+    """The ratio of each candidate that was scored, by number."""
+    ratios = calibration.ratios(found.z, np.full(len(found), size))
+    return dict(zip(found.who.tolist(), ratios.tolist(), strict=True))
 
 
 def windows(text: str, window: int, step: int) -> list[tuple[int, int]]:
@@ -101,13 +111,13 @@ def windows(text: str, window: int, step: int) -> list[tuple[int, int]]:
     return [(found[at][0], found[at + window - 1][1]) for at in starts]
 
 
-def leading(rows: Sequence[dict[tuple[str, ...], float]], k: int) -> list[tuple[str, ...]]:
+def leading(rows: Sequence[dict[int, float]], k: int) -> list[int]:
     """The candidates with the most evidence anywhere: by the sum of their ratios above 1."""
-    total: dict[tuple[str, ...], float] = {}
+    total: dict[int, float] = {}
     for row in rows:
-        for key, llr in row.items():
-            total[key] = total.get(key, 0.0) + max(llr, 0.0)
-    return sorted(total, key=lambda key: -total[key])[:k]
+        for who, llr in row.items():
+            total[who] = total.get(who, 0.0) + max(llr, 0.0)
+    return sorted(total, key=lambda who: -total[who])[:k]
 
 
 def path(llr: Floats, share: float, change: float = CHANGE) -> tuple[int, ...]:

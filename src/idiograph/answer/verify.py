@@ -11,6 +11,7 @@ from idiograph.answer.calibrate import INCONCLUSIVE, Calibration, Scored, effect
 from idiograph.answer.overlap import content_words, overlap, usual
 from idiograph.answer.pairing import Pair, draw
 from idiograph.answer.reading import Progress, pair_scores, passages, text_score, word_counts
+from idiograph.answer.register import ranges, unlike
 from idiograph.corpus.documents import Corpus
 from idiograph.errors import ArtifactError, InputError, ModelError
 from idiograph.recipe import CalibrateRecipe
@@ -29,7 +30,7 @@ class Background:
 
     calibration: Calibration
     usual_overlap: float
-    about: dict[str, Any] = field(default_factory=dict)  # preset, languages, recipe, date
+    about: dict[str, Any] = field(default_factory=dict)  # preset, languages, kind of text, recipe, date
 
     def to_json(self) -> dict[str, Any]:
         about = {"calibration": self.calibration.to_json(), "usual_overlap": self.usual_overlap}
@@ -83,6 +84,7 @@ def learn(
         "recipe": recipe.model_dump(mode="json"),
         "created": now(),
         "languages": languages(pairs),
+        "register": ranges(sorted({text for p in pairs if p.same for text in (p.a, p.b)})),
     }
     return Background(fit(known, name, source, recipe.method), shared, about)
 
@@ -181,6 +183,9 @@ def caveats(texts: Sequence[str], llr: float, size: float, shared: float | None,
     foreign = {lang for lang, sure in map(identify, texts) if sure > 0.9} - set(seen)
     if seen and foreign:
         found.append(f"the calibration is for {', '.join(seen)}, but there is text in {', '.join(sorted(foreign))}")
+    strange = unlike(texts, known.about.get("register") or {})
+    if strange:
+        found.append(f"the texts are of another kind than those of the calibration ({'; '.join(strange)})")
     if shared is not None and llr > 0:
         found.append(f"the texts share {shared:.0%} of their content words: topic alone could explain the resemblance")
     if llr in (known.calibration.low, known.calibration.high):

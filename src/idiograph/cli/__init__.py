@@ -43,6 +43,7 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "audit": texts.audit,
     "topic": texts.topic,
     "train": training.train,
+    "tune": training.tune,
     "average": training.average,
     "evaluate": models.evaluate,
     "compare": models.compare,

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from idiograph import __version__
 from idiograph.cli.shared import AsJson, Keep, Lang, Model, Patch, err, open_style, out, read_text, say
-from idiograph.errors import InputError
+from idiograph.errors import InputError, TooShort
 
 COLUMNS = ("text", "rank", "authors", "names", "score", "log10_lr", "in_words", "probability", "documents")
 COLUMNS += ("topic_warning", "none_of_these", "evidence_document", "evidence_score", "evidence_overlap")
@@ -32,6 +32,7 @@ def attribute(
     pool: Annotated[bool, typer.Option("--pool", help="The texts are by one hand: ask about them together.")] = False,
     rolling: Annotated[bool, typer.Option("--rolling", help="Also say who wrote which part of each text.")] = False,
     window: Annotated[int, typer.Option(help="Sentences in the moving window.", min=1)] = 8,
+    exact: Annotated[bool, typer.Option("--exact", help="Score every passage, also of a large index.")] = False,
     html: Annotated[Path | None, typer.Option(help="Write a report with passages and audit trail.")] = None,
     table: Annotated[Path | None, typer.Option("--csv", help="Write the candidates as a table.")] = None,
     lang: Lang = "en",
@@ -45,11 +46,10 @@ def attribute(
     asked = questions(texts, lang, pool)
     opened = Index.open(index_folder, open_style(model, patch, keep))
     only = candidates or ()
-    answers = {n: attribute_(t, opened, k, by=by, candidates=only, unknown=unknown) for n, t in asked.items()}
-    parts = {
-        n: rolling_("\n\n".join(t), opened, k, window=window, candidates=only) for n, t in asked.items() if rolling
-    }
-    trail = audit(opened, by, only, unknown)
+    how: dict[str, Any] = {"candidates": only, "exact": exact}
+    answers = {n: attribute_(t, opened, k, by=by, unknown=unknown, **how) for n, t in asked.items()}
+    parts = {n: rolling_("\n\n".join(t), opened, k, window=window, **how) for n, t in asked.items() if rolling}
+    trail = audit(opened, by, only, unknown) | {"search": searched(len(opened), exact)}
     if html:
         html.write_text(page(answers, parts, trail, bool(only)), encoding="utf-8")
         err.print(f"wrote {html}", highlight=False, soft_wrap=True)
@@ -68,8 +68,21 @@ def questions(paths: Sequence[Path], lang: str, pool: bool) -> dict[str, list[st
     found: dict[str, list[str]] = {}
     for path in paths:
         for file in listed(path):
-            found["pooled" if pool else str(file)] = [*(found.get("pooled", []) if pool else []), read_text(file, lang)]
+            name = "pooled" if pool else str(file)
+            found[name] = [*(found.get(name, []) if pool else []), long_enough(file, lang)]
     return found
+
+
+def long_enough(file: Path, lang: str) -> str:
+    """A text that something can be said about; what is too short is refused before a model is opened."""
+    from idiograph.answer.reading import passages
+
+    text = read_text(file, lang)
+    try:
+        passages(text)
+    except TooShort as error:
+        raise TooShort(f"'{file}': {error}") from error
+    return text
 
 
 def listed(path: Path) -> list[Path]:
@@ -80,6 +93,15 @@ def listed(path: Path) -> list[Path]:
     if not found:
         raise InputError(f"there is no .txt file in the folder '{path}'")
     return found
+
+
+def searched(passages: int, exact: bool) -> str:
+    """How candidates were found, in words."""
+    from idiograph.answer.ranking import LARGE, NEAR, PANEL
+
+    if exact or passages <= LARGE:
+        return "every passage was scored"
+    return f"the {NEAR} candidates who seem nearest were scored, and {PANEL} drawn at random who stand for the others"
 
 
 def audit(index: Any, by: str, candidates: Sequence[str], unknown: float) -> dict[str, Any]:
@@ -98,7 +120,7 @@ def audit(index: Any, by: str, candidates: Sequence[str], unknown: float) -> dic
         "corpus": index.about.get("source") or "not recorded",
         "index version": index.version,
         "preset": index.about.get("preset", "sound"),
-        "passages": len(index.passages),
+        "passages": len(index),
         "settings": str(index.recipe.model_dump()),
         "candidates": ", ".join(candidates) if candidates else f"every {by} of the index",
         "prior of 'none of these'": 0.0 if candidates else unknown,

@@ -197,7 +197,10 @@ def search(
 
 def print_all(answers: dict[str, Any]) -> None:
     for path, hits in answers.items():
-        print_hits(path, hits)
+        if hits:
+            print_hits(path, hits)
+        else:
+            out.print(f"{path}: no document of the index passes these filters", highlight=False, markup=False)
 
 
 def as_row(hit: Any) -> dict[str, Any]:

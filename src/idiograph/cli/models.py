@@ -62,10 +62,17 @@ def evaluate(
     reports: list[Any] = []
     with bar("evaluating") as update:
         for ranker in opened(rankers[:-1], patch or [], reading(chosen, keep)):
-            reports += [evaluate_(ranker, each, chosen.evaluate, update) for each in benchmarks]
+            reports += [evaluate_(ranker, each, chosen.evaluate, update, all_pairs) for each in benchmarks]
     if out_folder:
         write(reports, benchmarks, out_folder, chosen, trec=trec, beir=beir)
     say([report.to_json() for report in reports], as_json, lambda: print_all(reports))
+
+
+def all_pairs(*given: Any) -> Any:
+    """How a model's passages are compared; without a model there is no need to open torch."""
+    from idiograph.neural.nearest import all_pairs as compared
+
+    return compared(*given)
 
 
 def verify_pairs(rankers: Iterator[Any], source: Path, folder: Path | None, as_json: bool, chosen: Any) -> None:
@@ -153,11 +160,11 @@ def reading(chosen: Any, keep: str | None) -> dict[str, Any]:
 
 def opened(names: Sequence[str], grains: Sequence[str], options: Mapping[str, Any]) -> Iterator[Any]:
     """Each ranker that is named; a model at each grain. A model is opened once, and its texts are read once."""
-    from idiograph.loading import BASELINES, NATIVE, load_ranker, model_and_grain
+    from idiograph.loading import BASELINES, NATIVE, load_ranker, model_and_grain, terms
 
     wanted: dict[str, list[str | None]] = {}
     for name in names:
-        plain = name in BASELINES or name.startswith(NATIVE)
+        plain = name in BASELINES or name.startswith(NATIVE) or len(terms(name)) > 1
         model, grain = (name, None) if plain else model_and_grain(name)
         wanted.setdefault(model, []).extend([grain] if grain or plain else list(grains) or [None])
     for model, asked in wanted.items():

@@ -36,6 +36,10 @@ def study(
         int | None, typer.Option(help="Spans that each anchor is compared with, of its corpus.", min=2)
     ] = None,
     pan: Annotated[Path | None, typer.Option(help="PAN attribution problems, for the zero-shot table.")] = None,
+    semantic: Annotated[
+        str | None,
+        typer.Option(help="A model of meaning, [NAME=]FOLDER or Hugging Face name, or an .npz file of vectors."),
+    ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, …")] = "auto",
     workers: Annotated[
         int, typer.Option(help="Models trained at a time; 0: one after the other, in this process.")
@@ -53,8 +57,9 @@ def study(
     chosen = settings(preset, recipe_file, {})
     wanted = Wanted(
         chosen, backbones_of(backbone or []), quick, steps, tuple(stage or STAGES), device, workers, budget,
-        (shlex.join(["idiograph", *sys.argv[1:]]),), __version__, open_pan(pan) if pan else None,
+        (shlex.join(["idiograph", *sys.argv[1:]]),), __version__, open_pan(pan) if pan else {},
     )  # fmt: skip
+    wanted = replace(wanted, semantic=backbones_of([semantic]) if semantic else {})
     given = {name: value for name, value in {"train": rows, "anchors": anchors, "pool": pool}.items() if value}
     wanted = replace(wanted, portions=replace(wanted.share, **given))
     with bar("study") as update:

@@ -1,11 +1,13 @@
-"""The command that trains a model."""
+"""Commands that make models: train, tune, average."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.table import Table
 
-from idiograph.cli.shared import AsJson, Out, Overwrite, Preset, RecipeFile, bar, say, settings, wrote
+from idiograph.cli.shared import AsJson, Out, Overwrite, Preset, RecipeFile, bar, out, say, settings, wrote
 
 
 def train(
@@ -22,9 +24,13 @@ def train(
     head: Annotated[str | None, typer.Option(help="none, linear or mlp.")] = None,
     dim: Annotated[str | None, typer.Option(help="Width of the vectors, or none for the backbone's.")] = None,
     layers: Annotated[str | None, typer.Option(help="last, or mean for a learned mixture of all.")] = None,
+    compress: Annotated[str | None, typer.Option(help="A patch is the mean, max or attention of its tokens.")] = None,
+    adapters: Annotated[int | None, typer.Option(help="Learn low-rank adapters of this rank, not the weights.")] = None,
     loss: Annotated[str | None, typer.Option(help="infonce, triplet, margin, hard-margin or hybrid.")] = None,
     tau: Annotated[str | None, typer.Option(help="Temperature: learn, or a number.")] = None,
     score: Annotated[str | None, typer.Option(help="meansim or maxsim (the sum).")] = None,
+    match: Annotated[str | None, typer.Option(help="In training: max, or a soft match (softmax, gumbel).")] = None,
+    decay: Annotated[str | None, typer.Option(help="In training, by distance in the text: none, exp, linear.")] = None,
     batch: Annotated[int | None, typer.Option(help="Triplets a device and step.")] = None,
     epochs: Annotated[float | None, typer.Option(help="Times through the triplets.")] = None,
     steps: Annotated[int | None, typer.Option(help="Optimizer steps, instead of epochs.")] = None,
@@ -50,15 +56,9 @@ def train(
     from idiograph.neural.train import train as train_
 
     given: dict[str, Any] = {"backbone": backbone, "patch": patch, "keep": keep, "head": head, "dim": number(dim)}
-    given |= {"layers": layers, "loss": loss, "tau": number(tau), "score": score, "batch": batch, "epochs": epochs}
-    given |= {
-        "steps": steps,
-        "lr": lr,
-        "chunk": chunk,
-        "mixing": mixing,
-        "distort": distort,
-        "average_with_base": average_with_base,
-    }
+    given |= {"layers": layers, "compress": compress, "adapters": adapters, "match": match, "decay": decay}
+    given |= {"loss": loss, "tau": number(tau), "score": score, "batch": batch, "epochs": epochs, "steps": steps}
+    given |= {"lr": lr, "chunk": chunk, "mixing": mixing, "distort": distort, "average_with_base": average_with_base}
     given |= {"weights": tuple(map(float, weights.split(","))) if weights else None, "seed": seed}
     chosen = settings(preset, recipe_file, {"train": given}).train
     base = folder_of(chosen.backbone)
@@ -67,6 +67,50 @@ def train(
         result = train_(triplets, out_folder, base, chosen, valid=tuple(valid or ()), progress=update, **options)
     found = {"steps": result.steps, "best_step": result.best_step, "measures": dict(result.measures)}
     say(found, as_json, lambda: wrote(out_folder, f"trained {result.steps} steps, best at {result.best_step}"))
+
+
+def tune(
+    triplets: Annotated[list[Path], typer.Argument(help="Triplet folders, as for train.")],
+    out_folder: Out,
+    space: Annotated[Path, typer.Option(help="TOML: [space] with lists of choices and ranges, [train] with the rest.")],
+    trials: Annotated[int, typer.Option(help="Draws from the space; a larger number prolongs a search.")] = 12,
+    rungs: Annotated[int, typer.Option(help="Above 1: begin short, and let one in three go on for longer.")] = 1,
+    steps: Annotated[int, typer.Option(help="Steps of a trial, in the last rung.")] = 500,
+    valid: Annotated[list[Path] | None, typer.Option(help="More triplets to validate on, of other fields.")] = None,
+    backbone: Annotated[str, typer.Option(help="Folder or Hugging Face name to begin with.")] = "default",
+    seed: Annotated[int, typer.Option(help="Another seed, other draws.")] = 7,
+    runner: Annotated[str, typer.Option(help="Where trials run: inline, processes or ray.")] = "inline",
+    workers: Annotated[int, typer.Option(help="Trials at once.")] = 1,
+    address: Annotated[str | None, typer.Option(help="Of a Ray cluster.")] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda, …")] = "auto",
+    preset: Preset = "sound",
+    as_json: AsJson = False,
+) -> None:
+    """Search for settings by validation alone; a stopped search goes on where it was. The best model is in OUT/best."""
+    from idiograph.loading import folder_of
+    from idiograph.neural.tune import Search, read_space
+    from idiograph.neural.tune import tune as tune_
+
+    search = Search(trials, rungs, steps, seed, runner, workers, address)
+    options: dict[str, Any] = {"valid": tuple(valid or ()), "device": device, "preset": preset}
+    with bar("searching") as update:
+        options |= {"backbone": folder_of(backbone), "progress": update}
+        found = tune_(triplets, out_folder, read_space(space, preset), search, **options)
+    rows = [{"trial": o.trial.number, "steps": o.trial.steps, "score": o.score, **o.trial.settings} for o in found]
+    say(rows, as_json, lambda: print_search(rows, out_folder))
+
+
+def print_search(rows: Sequence[Mapping[str, Any]], folder: Path) -> None:
+    """The outcomes from the best down, with the settings in which they differ."""
+    varied = [key for key in rows[0] if len({str(row[key]) for row in rows}) > 1 and key not in ("trial", "score")]
+    table = Table(title="mean R@20 on validation, from the best down")
+    for column in ("trial", "R@20", *varied):
+        table.add_column(column, justify="right")
+    for row in rows:
+        score = "broke down" if row["score"] is None else f"{row['score']:.4f}"
+        table.add_row(str(row["trial"]), score, *(str(row[key]) for key in varied))
+    out.print(table)
+    wrote(folder / "best", f"tried {len(rows)} runs")
 
 
 def average(

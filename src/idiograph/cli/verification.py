@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from idiograph import __version__
-from idiograph.cli.attribution import listed
+from idiograph.cli.attribution import listed, long_enough
 from idiograph.cli.shared import (
     AsJson,
     Keep,
@@ -23,7 +23,6 @@ from idiograph.cli.shared import (
     err,
     open_style,
     out,
-    read_text,
     say,
     settings,
 )
@@ -52,12 +51,9 @@ def verify(
     as_json: AsJson = False,
 ) -> None:
     """One writer or two? A calibrated likelihood ratio for two texts, or for two folders of texts."""
-    from idiograph.answer.reading import passages
     from idiograph.answer.verify import verify as verify_
 
-    one, two = ([read_text(file, lang) for file in listed(path)] for path in (a, b))
-    for text in (*one, *two):
-        passages(text)  # a text that is too short is refused before the model is opened
+    one, two = ([long_enough(file, lang) for file in listed(path)] for path in (a, b))
     style = open_style(model, patch, keep)
     known = known_pairs(style, model, corpus_folder, calibration, preset)
     verdict = verify_(one, two, style, known, prior)
@@ -101,7 +97,12 @@ def print_verdict(v: Any) -> None:
 
 def calibrate(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A model folder, or `default`.")],
-    folder: Annotated[Path, typer.Argument(metavar="CORPUS|TRIPLETS", help="Texts of known writers.")],
+    folders: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="CORPUS|TRIPLETS…", help="Texts of known writers; FOLDER@LABEL where folders differ in --label."
+        ),
+    ],
     label: Label = None,
     split: Split = None,
     method: Annotated[str | None, typer.Option(help="logistic, kde or isotonic.")] = None,
@@ -122,7 +123,7 @@ def calibrate(
     as_json: AsJson = False,
 ) -> None:
     """Learn what a model's scores mean from pairs of texts by known writers, and keep it beside the model."""
-    from idiograph.answer.pairing import open_pairs
+    from idiograph.answer.pairing import open_mixture
     from idiograph.answer.verify import learn
     from idiograph.loading import load_ranker
 
@@ -134,14 +135,14 @@ def calibrate(
     if target.exists() and not overwrite:
         raise ArtifactError(f"'{target}' is there already; choose another -o, or pass --overwrite")
     with err.status("drawing pairs"):
-        found, fingerprint = open_pairs(folder, chosen.calibrate)
+        found, source = open_mixture(folders, chosen.calibrate)
     style = open_style(model, patch, keep)
     with bar("calibrating") as update:
-        known = learn(found, style, f"{folder} ({fingerprint})", chosen.calibrate, preset=preset, progress=update)
+        known = learn(found, style, source, chosen.calibrate, preset=preset, progress=update)
     known.save(target)
     if report:
         others = [load_ranker(name) for name in against or ()]
-        measured = verified([(each.name, each) for each in (style, *others)], folder, report, chosen)
+        measured = verified([(each.name, each) for each in (style, *others)], folders, report, chosen)
         if not as_json:
             print_verified(measured)
     say({"file": str(target), **known.to_json()}, as_json, lambda: print_calibration(target, known))
@@ -165,16 +166,20 @@ def print_calibration(target: Path, known: Any) -> None:
     )
 
 
-def verified(systems: Sequence[tuple[str, Any]], folder: Path, report: Path | None, chosen: Any) -> list[Any]:
-    """Measure systems on the pairs of a folder, each pair calibrated on the pairs of other writers."""
+def verified(
+    systems: Sequence[tuple[str, Any]], folders: Path | Sequence[str], report: Path | None, chosen: Any
+) -> list[Any]:
+    """Measure systems on the pairs of one folder or several, each pair calibrated on the pairs of other writers."""
     import numpy as np
 
     from idiograph.answer.calibrate import INCONCLUSIVE, cross_fitted
-    from idiograph.answer.pairing import open_pairs
+    from idiograph.answer.pairing import open_mixture
     from idiograph.answer.verify import scored
     from idiograph.evaluate.verification import Judged, measure
 
-    pairs, fingerprint = open_pairs(folder, chosen.calibrate)
+    given = [str(folders)] if isinstance(folders, Path) else folders
+    pairs, source = open_mixture(given, chosen.calibrate)
+    name_of_pairs = ", ".join(Path(folder).name for folder in given)
     results = []
     with bar("verifying", len(systems)) as update:
         for number, (name, ranker) in enumerate(systems):
@@ -182,9 +187,10 @@ def verified(systems: Sequence[tuple[str, Any]], folder: Path, report: Path | No
             known = scored(pairs, ranker)
             llr = cross_fitted(known, [p.writers for p in pairs], chosen.calibrate.method)
             judged = Judged(known.scores, llr, np.asarray(known.same), tuple(p.anchor for p in pairs), INCONCLUSIVE)
-            results.append(measure(judged, name, folder.name, chosen.evaluate.resamples // 5, chosen.evaluate.seed))
+            how = (chosen.evaluate.resamples // 5, chosen.evaluate.seed)
+            results.append(measure(judged, name, name_of_pairs, *how))
     if report:
-        write_report(results, report, f"{folder.name} ({fingerprint})", chosen)
+        write_report(results, report, source, chosen)
     return results
 
 

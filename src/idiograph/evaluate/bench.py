@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
@@ -40,11 +41,21 @@ class Benchmark:
             for row, named in zip(found, self.qrels[anchors], strict=True):
                 row[list(named)] = True
             return found
-        return same(self.anchors[anchors], self.pool, lambda span: span.authors)
+        mine, theirs = self._authors
+        return mine[anchors, None] == theirs[None]
 
     def own_document(self, anchors: slice = slice(None)) -> Bools:
         """(anchors, pool): which span of the pool is from the anchor's own document?"""
-        return same(self.anchors[anchors], self.pool, lambda span: span.doc_id)
+        mine, theirs = self._documents
+        return mine[anchors, None] == theirs[None]
+
+    @cached_property
+    def _authors(self) -> tuple[Longs, Longs]:
+        return numbered(self.anchors, self.pool, lambda span: span.authors)
+
+    @cached_property
+    def _documents(self) -> tuple[Longs, Longs]:
+        return numbered(self.anchors, self.pool, lambda span: span.doc_id)
 
     def smaller(self, size: int, seed: int = 7) -> "Benchmark":
         """The same anchors with a pool of `size` spans, drawn by their texts: a smaller pool is part of a larger one.
@@ -64,11 +75,11 @@ class Benchmark:
         return replace(self, pool=pool, triplets=moved[(moved >= 0).all(axis=1)], source=source, qrels=qrels)
 
 
-def same(anchors: Iterable[Span], pool: Iterable[Span], of: Any) -> Bools:
+def numbered(anchors: Iterable[Span], pool: Iterable[Span], of: Any) -> tuple[Longs, Longs]:
+    """Numbers that are equal where a property of two spans is; one that no span of the pool has is −1."""
     numbers: dict[Any, int] = {}
-    theirs = np.array([numbers.setdefault(of(span), len(numbers)) for span in pool])
-    mine = np.array([numbers.get(of(span), -1) for span in anchors])
-    return mine[:, None] == theirs[None]
+    theirs = np.array([numbers.setdefault(of(span), len(numbers)) for span in pool], np.int64)
+    return np.array([numbers.get(of(span), -1) for span in anchors], np.int64), theirs
 
 
 def open_benchmark(folder: Path, split: str = "test", name: str | None = None) -> Benchmark:

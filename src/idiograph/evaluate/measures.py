@@ -50,6 +50,16 @@ def measure(name: str) -> Measure:
     raise SpecError(unknown("measure", name, [*(f"{m}@K" for m in AT_CUTOFF), *PLAIN]))
 
 
+def reach(name: str) -> int | None:
+    """Down to which rank a measure looks; none: to the end.
+
+    >>> reach("nDCG@20"), reach("RR")
+    (20, None)
+    """
+    _, at, cutoff = name.partition("@")
+    return int(cutoff) if at else None
+
+
 def triplet_accuracy(positive: NDArray[np.float32], negative: NDArray[np.float32]) -> NDArray[np.float64]:
     """1 where the positive scores higher, 0 where the negative does, a half for a tie."""
     return np.where(positive > negative, 1.0, np.where(positive == negative, 0.5, 0.0))

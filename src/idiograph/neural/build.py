@@ -11,15 +11,18 @@ from sentence_transformers.sentence_transformer.modules import WeightedLayerPool
 from torch import nn
 
 from idiograph.errors import SpecError
+from idiograph.neural.adapters import adapt
 from idiograph.neural.encoder import Encoder, assemble
 from idiograph.neural.learned import BOUNDARIES, attach, layer_of
-from idiograph.neural.modules import Centering
+from idiograph.neural.modules import Centering, Weighing
 from idiograph.spec import parse, unknown
 from idiograph.style.model import KEEP
 from idiograph.style.patches import POLICIES
 
 HEADS = ("linear", "mlp", "none")
 LAYERS = ("last", "mean")
+COMPRESSIONS = ("attention", "max", "mean")
+READINGS = ("published", "sound")
 WIDEN = 4  # how much wider the middle of the MLP head is: that of the published code
 
 
@@ -34,15 +37,25 @@ class ModelSettings:
     layers: str = "last"  # `mean` mixes all layers, with weights that are learned
     center: bool = False  # take the mean vector of all tokens off each
     boundaries: str = "budget"  # how `learned:N` patches are found
+    compress: str = "mean"  # what a patch is made of its tokens by
+    reading: str = (
+        "sound"  # `published`: special tokens count, and punctuation is left out of token-level queries alone
+    )
+    adapters: int = 0  # rank of what is learned beside the weights of the backbone; 0: the weights themselves learn
 
     def __post_init__(self) -> None:
         parse(self.patch, "patch policy", {*POLICIES, "learned:N"})
         choices = {"head": HEADS, "layers": LAYERS, "boundaries": BOUNDARIES, "keep": KEEP}
+        choices |= {"compress": COMPRESSIONS, "reading": READINGS}
         for name, known in choices.items():
             if getattr(self, name) not in known:
                 raise SpecError(unknown(name, getattr(self, name), known))
         if self.dim != "none" and self.head == "none":
             raise SpecError(f"dim {self.dim} needs a head to get there; choose head 'linear'")
+        if self.compress != "mean" and self.patch.startswith("learned"):
+            raise SpecError("learned boundaries are taught through means; set compress to 'mean'")
+        if self.reading == "published" and self.keep != "all":
+            raise SpecError("the published reading has its own rule for punctuation; set keep to 'all'")
 
 
 def build(backbone: str | Path, settings: ModelSettings, seed: int = 7) -> Encoder:
@@ -50,26 +63,46 @@ def build(backbone: str | Path, settings: ModelSettings, seed: int = 7) -> Encod
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         opened = Encoder.open(backbone)  # may draw weights of its own: those of a pooler, which nobody uses
-        own = [m for m in opened.model if isinstance(m, (Transformer, Dense, WeightedLayerPooling, Centering))]
+        own = [m for m in opened.model if isinstance(m, kept_layers(settings))]
         prompts = {name: prompt for name, prompt in opened.model.prompts.items() if prompt}
         model = assemble([*own, *added(opened, own, settings)], prompts)
         layer = layer_of(model)
         layer.patch, layer.keep = settings.patch, settings.keep
+        layer.compress, layer.published = pooling(settings), settings.reading == "published"
         if settings.patch.startswith("learned"):
             attach(model, int(model.get_embedding_dimension() or 0), settings.patch, settings.boundaries)
             keep_boundaries(opened, model)
+        adapt(model, settings.adapters)
     return Encoder(model, opened.name, opened.prompt)
+
+
+def kept_layers(settings: ModelSettings) -> tuple[type[nn.Module], ...]:
+    """The kinds of layers that training goes on with where a model has them."""
+    return (
+        Transformer,
+        Dense,
+        WeightedLayerPooling,
+        Centering,
+        *([Weighing] if settings.compress == "attention" else []),
+    )
+
+
+def pooling(settings: ModelSettings) -> str:
+    """How the patch layer compresses. Attention is a layer of its own, in front of a mean."""
+    return "max" if settings.compress == "max" else "mean"
 
 
 def added(opened: Encoder, own: Sequence[nn.Module], settings: ModelSettings) -> list[nn.Module]:
     """The modules that the backbone does not come with."""
     extra: list[nn.Module] = []
+    width = opened.dim if settings.dim == "none" else settings.dim
     if settings.layers == "mean" and not any(isinstance(module, WeightedLayerPooling) for module in own):
         extra.append(mixed_layers(own[0]))
     extra += projection(opened.dim, settings)
     if settings.center and not any(isinstance(module, Centering) for module in own):
-        width = opened.dim if settings.dim == "none" else settings.dim
         extra.append(Centering(width))
+    if settings.compress == "attention" and not any(isinstance(module, Weighing) for module in own):
+        extra.append(Weighing(width))
     return extra
 
 

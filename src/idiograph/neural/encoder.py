@@ -43,6 +43,7 @@ class Encoder:
             raise ModelError(f"model '{name}' has no fast tokenizer, and without one there are no character offsets")
         self.layer.prompt = prompt
         self.layer.on_model_ready(model)
+        self.table = dict(self.layer.table)  # stays where texts are tokenized; the layer's own moves with the model
         self.beyond: Literal["read", "cut"] = "read"  # what becomes of a text that is longer than the window
         self._memory: dict[bytes, Tensor] | None = None
 
@@ -114,7 +115,7 @@ class Encoder:
         ]
 
     def _tokens(self, ids: np.ndarray, chars: np.ndarray, keep: str, cut: bool) -> Tokens:
-        table = self.layer.table
+        table = self.table
         at = torch.from_numpy(ids)
         kept = ~table["special"][at].numpy() & (chars[:, 1] > 0)
         if keep == "words":

@@ -45,9 +45,14 @@ def attach(model: Any, width: int, patch: str, kind: str = "budget") -> None:
 
 
 def samples_anchors(model: Any) -> bool:
-    """Are anchors read otherwise than other texts?"""
+    """Are the boundaries of anchors drawn by chance, and taught by a penalty?"""
     boundary = boundary_of(model)
     return boundary is not None and boundary.cut != "budget"
+
+
+def reads_apart(model: Any) -> bool:
+    """Are anchors read otherwise than other texts?"""
+    return samples_anchors(model) or layer_of(model).apart
 
 
 def cool(model: Any, part: float) -> None:

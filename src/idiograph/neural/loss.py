@@ -22,8 +22,9 @@ from torch.utils.checkpoint import checkpoint
 
 from idiograph.errors import InputError, SpecError
 from idiograph.neural.gather import extreme, gather, gather_padded, mean_of_all, rank, stack, world
-from idiograph.neural.learned import penalty, samples_anchors
+from idiograph.neural.learned import penalty, reads_apart, samples_anchors
 from idiograph.neural.maxsim import maxsim
+from idiograph.neural.soft import DECAYS, MATCHES, RATE, Alignment, aligned
 from idiograph.spec import unknown
 
 START = 0.05  # a temperature at which a mean cosine discriminates; learning begins here
@@ -42,12 +43,20 @@ class LossSettings:
     symmetric: bool = False
     mask_false_negatives: bool = True
     score_rows: int = 0  # anchors scored at once, 0 for all: less memory, and the scores are computed twice
+    match: str = "max"  # what a patch finds in another text: its best match, or a mixture of all (`softmax`, `gumbel`)
+    match_tau: float = 0.1  # how sharp the mixture is
+    decay: str = "none"  # what is far apart in the two texts counts less: `exp` or `linear`, at a rate that is learned
 
     def __post_init__(self) -> None:
         if self.loss not in LOSSES:
             raise SpecError(unknown("loss", self.loss, LOSSES))
         if self.tau != "learn" and not self.tau > 0:
             raise SpecError(f"tau must be above 0 or 'learn', but got {self.tau}")
+        for name, known in (("match", MATCHES), ("decay", DECAYS)):
+            if getattr(self, name) not in known:
+                raise SpecError(unknown(name, getattr(self, name), known))
+        if not self.match_tau > 0:
+            raise SpecError(f"match_tau must be above 0, but got {self.match_tau}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -124,6 +133,8 @@ class Objective(nn.Module):
         start = START if settings.tau == "learn" else settings.tau
         self.log_tau = nn.Parameter(torch.tensor(math.log(start)), requires_grad=learned)
         self.register_buffer("started", torch.tensor(settings.tau != "learn" or settings.score == "meansim"))
+        if settings.decay != "none":
+            self.rate = nn.Parameter(torch.tensor(RATE))
         self.negatives = torch.zeros(())  # candidates from which an anchor of the last batch was to tell its positive
 
     @property
@@ -165,6 +176,8 @@ class Objective(nn.Module):
 
     def score(self, a: Texts, b: Texts) -> Tensor:
         """Every text of `a` against every text of `b`, in float32."""
+        if self.settings.match != "max" or self.settings.decay != "none":
+            return self._aligned(a, b)
         mean, vectors = self.settings.score == "meansim", a.vectors
         if a.weights is not None:  # a positive factor passes through a maximum
             vectors = vectors * a.weights.unsqueeze(-1)
@@ -178,6 +191,15 @@ class Objective(nn.Module):
         ]
         found = torch.cat(parts).float()
         return found / a.weights.sum(dim=1, keepdim=True) if mean and a.weights is not None else found
+
+    def _aligned(self, a: Texts, b: Texts) -> Tensor:
+        """The same with a softer idea of a match."""
+        how = Alignment(self.settings.match, self.settings.match_tau, self.settings.decay)
+        weights = a.mask.float() if a.weights is None else a.weights
+        total = aligned(
+            a.vectors, weights, b.vectors, b.mask, how, getattr(self, "rate", None), self.settings.score_rows
+        )
+        return total / weights.sum(dim=1, keepdim=True) if self.settings.score == "meansim" else total
 
     def _count(self, scores: Scores) -> None:
         others = scores.matrix.shape[1] - 1
@@ -238,19 +260,19 @@ class Contrastive(nn.Module):
 
     def forward(self, sentence_features: Iterable[dict[str, Any]], labels: Tensor | None = None) -> Tensor:
         columns = list(sentence_features)
-        if samples_anchors(self.model):
+        if reads_apart(self.model):
             return self._apart(columns, labels) * self.share
         rows = len(columns[0]["input_ids"])
         output = self.model(merge(columns), task="document")
         return self.objective(split(output, rows), labels) * self.share
 
     def _apart(self, columns: Sequence[dict[str, Any]], labels: Tensor | None) -> Tensor:
-        """Anchors for themselves: the published learned boundaries are drawn by chance for anchors, and for nobody else."""
+        """Anchors for themselves: the published code leaves punctuation out of them alone, and draws their boundaries."""
         rows = len(columns[0]["input_ids"])
         anchors = self.model(merge(columns[:1]), task="query")
         others = self.model(merge(columns[1:]), task="document")
         loss = self.objective([*split(anchors, rows), *split(others, rows)], labels)
-        return loss + penalty(self.model, anchors)
+        return loss + penalty(self.model, anchors) if samples_anchors(self.model) else loss
 
 
 def split(output: dict[str, Any], rows: int) -> list[Texts]:
@@ -271,6 +293,8 @@ class CachedContrastive(CachedMultiVectorMultipleNegativesRankingLoss):
     def forward(self, sentence_features: Iterable[dict[str, Any]], labels: Tensor | None = None) -> Tensor:
         self._labels = labels
         columns: list[dict[str, Any]] = [{**column, "task": "document"} for column in sentence_features]
+        if reads_apart(self.model):
+            columns[0]["task"] = "query"
         return super().forward(columns, labels)
 
     def calculate_loss(

@@ -30,6 +30,17 @@ def pool(vectors: Tensor, number: Tensor) -> tuple[Tensor, Tensor]:
     return means.to(vectors.dtype), sizes > 0
 
 
+def largest(vectors: Tensor, number: Tensor) -> tuple[Tensor, Tensor]:
+    """The same with the largest value of each dimension in place of the mean."""
+    count = max(int(number.max()) + 1, 1)
+    inside = (number >= 0).unsqueeze(-1)
+    slot = number.clamp(min=0).unsqueeze(-1).expand_as(vectors)
+    lowest = vectors.new_full((vectors.shape[0], count, vectors.shape[2]), -math.inf, dtype=torch.float32)
+    found = lowest.scatter_reduce(1, slot, vectors.float().masked_fill(~inside, -math.inf), "amax")
+    mask = found[:, :, 0] > -math.inf
+    return found.masked_fill(~mask.unsqueeze(-1), 0).to(vectors.dtype), mask
+
+
 def token_table(tokenizer: Any, size: int) -> dict[str, Tensor]:
     """For each token id: is it no text (special or blank), is it punctuation alone, does it begin a word?"""
     table = {kind: torch.zeros(size, dtype=torch.bool) for kind in ("special", "mark", "start")}
@@ -61,9 +72,13 @@ def word_starts(ids: Tensor, table: dict[str, Tensor]) -> Tensor:
 
 
 class PatchPooling(BaseTokenPooling):
-    """Groups kept tokens into patches and puts each patch's mean in their place."""
+    """Groups kept tokens into patches and puts each patch's mean, or maximum, in their place.
 
-    config_keys = ["patch", "keep", "prompt", "tasks", "width", "cut"]
+    `published` reads as the published code does: special tokens count like others, so that windows begin at the first of
+    them, and punctuation is left out of queries alone, and only where each token is a patch.
+    """
+
+    config_keys = ["patch", "keep", "prompt", "tasks", "width", "cut", "compress", "published"]
 
     def __init__(
         self,
@@ -73,9 +88,12 @@ class PatchPooling(BaseTokenPooling):
         tasks: list[str] | None = None,
         width: int = 0,
         cut: str = "budget",
+        compress: str = "mean",
+        published: bool = False,
     ) -> None:
         super().__init__(tasks=tasks or ["query", "document"])
         self.patch, self.keep, self.prompt = patch, keep, prompt
+        self.compress, self.published = compress, published
         self.prompt_size = 0
         self.table: dict[str, Tensor] = {}
         self.learn(width, cut)
@@ -96,24 +114,32 @@ class PatchPooling(BaseTokenPooling):
         if not self.applies_to(task):
             return features
         vectors, ids = features["token_embeddings"], features["input_ids"]
-        kept = self.kept(
-            ids, features["attention_mask"].bool(), self.prompt_size if features.get("prompt_length") else 0
-        )
+        before = self.prompt_size if features.get("prompt_length") else 0
+        kept = self.kept(ids, features["attention_mask"].bool(), before, task)
         if self.boundary is not None and self.training and self.patch.startswith("learned"):
             return features | self.boundary.soften(vectors, kept, int(self.patch.partition(":")[2]), task)
         number = self.number(ids, kept, vectors)
-        features["token_embeddings"], features["attention_mask"] = pool(vectors, number)
+        features["token_embeddings"], features["attention_mask"] = self.pooled(vectors, number)
         return features
 
-    def kept(self, ids: Tensor, mask: Tensor, prompt_size: int = 0) -> Tensor:
+    def pooled(self, vectors: Tensor, number: Tensor) -> tuple[Tensor, Tensor]:
+        """Patches of token vectors, and the mask of those that are there."""
+        return largest(vectors, number) if self.compress == "max" else pool(vectors, number)
+
+    def kept(self, ids: Tensor, mask: Tensor, prompt_size: int = 0, task: str | None = None) -> Tensor:
         """Which tokens count: no special ones, none of the prompt and, if `keep` says so, no punctuation."""
         self.table = {kind: flags.to(ids.device) for kind, flags in self.table.items()}
-        kept = mask & ~self.table["special"][ids]
-        kept[:, :prompt_size] = False
-        if self.keep == "words":
+        kept = mask & (self.published | ~self.table["special"][ids])
+        kept[:, int(self.published) : prompt_size] = False
+        if self.apart and task == "query" if self.published else self.keep == "words":
             kept = kept & ~self.table["mark"][ids]
         empty = ~kept.any(dim=1, keepdim=True)
         return kept | (empty & mask)  # a text of nothing but punctuation still has to have a patch
+
+    @property
+    def apart(self) -> bool:
+        """Is a query read otherwise than a document?"""
+        return self.published and self.patch == "ngram:1"
 
     def number(self, ids: Tensor, kept: Tensor, vectors: Tensor) -> Tensor:
         """The patch number of each token, −1 for none: (B, T)."""
@@ -154,7 +180,7 @@ class PatchPooling(BaseTokenPooling):
         if self.patch == "word":
             raise ValueError("patch 'word' needs the tokens: use it as a module of the model")
         kept = torch.ones(1, len(embedding), dtype=torch.bool, device=embedding.device)
-        return pool(embedding[None], self.number(kept.long(), kept, embedding[None]))[0][0]
+        return self.pooled(embedding[None], self.number(kept.long(), kept, embedding[None]))[0][0]
 
 
 def clusters(vectors: Tensor, kept: Tensor, size: int) -> Tensor:
@@ -302,4 +328,36 @@ class Centering(Module):
         return load_weights(super().load(model_name_or_path, *args, **kwargs), model_name_or_path, kwargs)
 
 
-LAYERS = (PatchPooling, Centering)  # what may stand in the list of modules of a saved folder
+class Weighing(Module):
+    """Lets some tokens count for more in their patch than others: the attention of one learned query.
+
+    Patches are scaled to unit length behind this layer, so that a weighted mean need not be divided by its weights: each
+    token is multiplied by e to the power of query · key, and the mean of a patch then points where the softmax over its
+    tokens would. With the query at 0, where learning begins, it is the plain mean.
+    """
+
+    config_keys = ["width", "size"]
+    LIMIT = 8.0  # of the exponent, so that 16 bits can hold the products
+
+    def __init__(self, width: int, size: int = 128) -> None:
+        super().__init__()
+        self.width, self.size = width, size
+        self.key = nn.Linear(width, size, bias=False)
+        self.query = nn.Parameter(torch.zeros(size))
+
+    def forward(self, features: dict[str, Any], **kwargs: Any) -> dict[str, Any]:  # noqa: ARG002
+        vectors = features["token_embeddings"]
+        weight = (self.key(vectors).float() @ self.query.float() * self.size**-0.5).clamp(-self.LIMIT, self.LIMIT).exp()
+        features["token_embeddings"] = vectors * weight.unsqueeze(-1).to(vectors.dtype)
+        return features
+
+    def save(self, output_path: str, *args: Any, safe_serialization: bool = True, **kwargs: Any) -> None:  # noqa: ARG002
+        self.save_config(output_path)
+        self.save_torch_weights(output_path, safe_serialization=safe_serialization)
+
+    @classmethod
+    def load(cls, model_name_or_path: str, *args: Any, **kwargs: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return load_weights(super().load(model_name_or_path, *args, **kwargs), model_name_or_path, kwargs)
+
+
+LAYERS = (PatchPooling, Centering, Weighing)  # what may stand in the list of modules of a saved folder

@@ -15,6 +15,7 @@ from idiograph.spec import unknown
 LAYER = re.compile(r"(?:^|\.)(?:layers?|h|blocks?)\.(\d+)\.")
 EMBEDDINGS = re.compile(r"embeddings?\b|embed_tokens|\bwte\b|\bwpe\b")
 State = dict[str, Tensor]
+ADAPTER = ".parametrizations."  # in the names of a matrix that has an adapter, and of the adapter
 
 
 def depth(name: str, layers: int) -> int:
@@ -35,14 +36,21 @@ def backbone_names(model: nn.Sequential) -> set[str]:
 
 
 def freeze(model: nn.Sequential, layers: int) -> None:
-    """Stop the embeddings and the lowest `layers` layers from learning; 0 freezes nothing. Poolers are never used."""
+    """Stop the embeddings and the lowest `layers` layers from learning; 0 freezes nothing. Poolers are never used,
+    and of a backbone with adapters these alone learn."""
     names = [name for name, _ in model[0].named_parameters()]
     known = count_layers(names)
     if layers > known:
         raise SpecError(f"cannot freeze {layers} layers: the model has {known}")
+    adapted = any(ADAPTER in name for name in names)
     for name, parameter in model[0].named_parameters():
-        unused = ".pooler." in f".{name}"
+        unused = ".pooler." in f".{name}" or (adapted and not is_adapter(name))
         parameter.requires_grad_(not unused and not (layers and depth(name, known) <= layers))
+
+
+def is_adapter(name: str) -> bool:
+    """Is a parameter part of an adapter? The matrix that the adapter is put on is not."""
+    return ADAPTER in name and not name.endswith(".original")
 
 
 def parameter_groups(
@@ -63,7 +71,8 @@ def parameter_groups(
     groups: dict[tuple[float, float], list[nn.Parameter]] = {}
     for name, parameter in model.named_parameters():
         if parameter.requires_grad:
-            speed = rate * layer_decay ** (layers + 1 - depth(name, layers)) if name in own else head_rate
+            slow = name in own and not is_adapter(name)
+            speed = rate * layer_decay ** (layers + 1 - depth(name, layers)) if slow else head_rate
             weight = decay if decay_all or parameter.ndim > 1 else 0.0
             groups.setdefault((speed, weight), []).append(parameter)
     learned = [parameter for parameter in others.values() if parameter.requires_grad]

@@ -8,8 +8,9 @@ from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from idiograph.errors import ArtifactError, InputError
+from idiograph.errors import ArtifactError, InputError, SpecError
 from idiograph.neural import modules
+from idiograph.neural.adapters import merge, merged
 from idiograph.neural.batches import Batches, Order
 from idiograph.neural.build import ModelSettings, build
 from idiograph.neural.distort import with_distorted
@@ -60,6 +61,8 @@ def train(
     """
     chosen = join(device)
     shape, how, data = pick(ModelSettings, recipe), pick(TrainSettings, recipe), pick(DataSettings, recipe)
+    if shape.adapters and how.average_with_base:
+        raise SpecError("adapters leave the base as it is, so there is nothing to average; set average_with_base to 0")
     with held(output, overwrite):
         encoder = build(backbone, shape, how.seed)
         encoder.model.float().to(chosen)  # 16-bit weights cannot take small steps; autocast is for speed
@@ -141,8 +144,9 @@ def recording(output: Path, report_to: Sequence[str], settings: Mapping[str, Any
 
 def keep(encoder: Encoder, shape: ModelSettings, how: TrainSettings, result: Result, output: Path) -> None:
     """Save the best weights as the model and the last ones beside it; what was only needed to resume goes."""
-    best = snapshot(encoder.model, "cpu")
-    for folder, state in ((output / LAST, result.last), (output, best)):
+    last, best = merged(result.last), merged(snapshot(encoder.model, "cpu"))
+    merge(encoder.model)
+    for folder, state in ((output / LAST, last), (output, best)):
         write(encoder, state, folder, shape, how)
     shutil.rmtree(output / CHECKPOINT)
 

@@ -1,8 +1,12 @@
-"""One model of a study: trained as told, then read at any grain. What is done with the scores is not decided here."""
+"""One model of a study: trained as told, then read at several grains. What is done with the scores is not decided here.
 
-from collections.abc import Callable, Mapping, Sequence
+Made for many models on one backbone, one after the other: texts are tokenised once, the backbone is opened once, a text goes
+through a model once whatever the number of grains, and patches stay on the device until they are scored.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,26 +15,135 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from idiograph.neural.batches import Batches, Order
+from idiograph.errors import InputError
+from idiograph.neural.batches import PAD_TO, Batches, Order
 from idiograph.neural.build import ModelSettings, build
+from idiograph.neural.encoder import Encoder
 from idiograph.neural.launch import choose
 from idiograph.neural.loop import Log, Progress, Result, TrainSettings, fit
-from idiograph.neural.triplets import Triplets
-from idiograph.neural.validate import Reader
+from idiograph.neural.loss import lowered
+from idiograph.neural.maxsim import fusible, maxsim
+from idiograph.neural.modules import PatchPooling
+from idiograph.neural.optimize import State, snapshot
+from idiograph.neural.triplets import Triplets, number
+from idiograph.style.tokens import Ints
 
 Floats = NDArray[np.float32]
-Vectors = list[Tensor]  # the patches of each text
+TOKENS = {"cuda": 2**17}  # padded tokens in one pass
+FEW_TOKENS = 2**14  # on other devices
+BLOCK, FUSED_BLOCK = (64, 256), (512, 4096)  # texts of either side that are scored at once
+
+
+class Memory:
+    """The tokens of every text that was asked for, cut to `longest`."""
+
+    def __init__(self, tokenizer: Any, prompt: str, longest: int) -> None:
+        self.tokenizer, self.prompt, self.longest = tokenizer, prompt, longest
+        self._known: dict[str, Ints] = {}
+
+    def __call__(self, texts: Sequence[str]) -> list[Ints]:
+        new = list(dict.fromkeys(text for text in texts if text not in self._known))
+        for at in range(0, len(new), 4096):
+            some = new[at : at + 4096]
+            made = self.tokenizer([self.prompt + t for t in some], truncation=True, max_length=self.longest)
+            self._known |= {t: np.array(row, np.int64) for t, row in zip(some, made["input_ids"], strict=True)}
+        return [self._known[text] for text in texts]
+
+    def padded(self, texts: Sequence[str]) -> tuple[Tensor, Tensor]:
+        """Ids and mask, as wide as the longest text needs: what `batches.encode` makes of them."""
+        rows = self(texts)
+        lengths = np.array([len(row) for row in rows])
+        width = -(-int(lengths.max()) // PAD_TO) * PAD_TO
+        mask = np.arange(width)[None] < lengths[:, None]  # (texts, width)
+        ids = np.full(mask.shape, self.tokenizer.pad_token_id or 0, np.int64)
+        ids[mask] = np.concatenate(rows)
+        return torch.from_numpy(ids), torch.from_numpy(mask.astype(np.int64))
+
+
+@dataclass(frozen=True, eq=False)
+class Remembered(Batches):
+    """Batches of texts whose tokens are known."""
+
+    memory: Memory | None = None
+
+    def encode(self, texts: Sequence[str]) -> tuple[Tensor, Tensor]:
+        assert self.memory is not None
+        return self.memory.padded(texts)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Patches:
+    """The patches of some texts, on the device that made them; those of a text lie one after the other."""
+
+    vectors: Tensor  # (rows, d), of unit length
+    starts: Ints  # (texts,)
+    sizes: Ints  # (texts,)
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    def padded(self, places: Ints) -> tuple[Tensor, Tensor]:
+        """(n, longest, d) and the (n, longest) mask; what stands where nothing is means nothing."""
+        sizes = self.sizes[places]
+        step = np.arange(int(sizes.max()))[None]
+        mask = step < sizes[:, None]
+        at = np.where(mask, self.starts[places][:, None] + step, 0)
+        device = self.vectors.device
+        return self.vectors[torch.from_numpy(at).to(device)], torch.from_numpy(mask).to(device)
+
+    def means(self) -> Floats:
+        """One vector a text: the mean of its patches, of unit length. With patches of one token each, or one in all, that
+        is mean pooling."""
+        order = np.argsort(self.starts, kind="stable")
+        owner = torch.from_numpy(np.repeat(order, self.sizes[order])).to(self.vectors.device)
+        sums = self.vectors.new_zeros(len(self), self.vectors.shape[1]).index_add_(0, owner, self.vectors)
+        return nn.functional.normalize(sums, dim=-1).cpu().numpy()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Opened:
+    """A backbone with its layers as it was before any training."""
+
+    encoder: Encoder
+    state: State
+    memories: dict[int, Memory]
+
+    def memory(self, longest: int) -> Memory:
+        known = self.memories.get(longest)
+        if known is None:
+            known = self.memories[longest] = Memory(self.encoder.model.tokenizer, self.encoder.prompt, longest)
+        return known
+
+
+_opened: dict[tuple[Any, ...], Opened] = {}  # of this process
+
+
+def reopened(backbone: str | Path, settings: ModelSettings, device: torch.device) -> Opened:
+    """The backbone with what the settings put on it, as at first; opened once in a process."""
+    plain = settings if settings.patch.startswith("learned") else replace(settings, patch="whole")
+    key = str(backbone), plain, str(device)
+    if key not in _opened:
+        encoder = build(backbone, plain)
+        encoder.model.float().to(device)
+        memories = next((o.memories for (name, *_), o in _opened.items() if name == str(backbone)), {})
+        _opened[key] = Opened(encoder, snapshot(encoder.model, "cpu"), memories)
+    found = _opened[key]
+    found.encoder.model.load_state_dict(found.state)
+    found.encoder.model.zero_grad(set_to_none=True)
+    found.encoder.layer.patch = settings.patch
+    return found
 
 
 class Trial:
-    """A backbone with what the settings put on it. `longest` is the most tokens of a text that are read."""
+    """A backbone with what the settings put on it. `longest` is the most tokens of a text that are read. The next trial on
+    the same backbone takes its weights back: one trial at a time."""
 
     def __init__(self, backbone: str | Path, settings: Mapping[str, Any], longest: int, device: str = "auto") -> None:
         self.settings = ModelSettings(**settings)
-        self.encoder = build(backbone, self.settings)
-        self.longest = min(longest, self.encoder.window)
         self.device = choose(device)
-        self.encoder.model.float().to(self.device)
+        self.opened = reopened(backbone, self.settings, self.device)
+        self.encoder = self.opened.encoder
+        self.longest = min(longest, self.encoder.reach)
 
     def train(
         self,
@@ -44,42 +157,132 @@ class Trial:
         how = replace(how, max_length=min(how.max_length, self.longest))
         weights = tuple(len(part) ** 0.5 for part in parts)
         order = Order(parts, how.batch, weights, "batches", how.seed, how.max_length)
-        batches = Batches(order, self.encoder.model.tokenizer, self.encoder.prompt, how.max_length)
+        memory = self.opened.memory(how.max_length)
+        memory([text for part in parts for text in part.texts])
+        batches = Remembered(order, memory.tokenizer, self.encoder.prompt, how.max_length, memory=memory)
+        self.encoder.layer.patch = self.settings.patch
         return fit(self.encoder.model, batches, how, progress=progress, log=log)
 
-    def precision(self) -> Callable[[], AbstractContextManager[Any]]:
+    def precision(self) -> AbstractContextManager[Any]:
         """Reading needs no more than 16 bits where the machine is made for them."""
-        if self.device.type != "cuda":
-            return nullcontext
-        return lambda: torch.autocast("cuda", torch.bfloat16)
+        return torch.autocast("cuda", torch.bfloat16) if self.device.type == "cuda" else nullcontext()
 
-    def reader(self, patch: str, mean: bool = True) -> Reader:
-        """The model as it stands, read at a grain."""
-        self.encoder.layer.patch = patch
+    @torch.no_grad()
+    def read(self, texts: Sequence[str], grains: Sequence[str]) -> dict[str, Patches]:
+        """The patches of each text at each grain, from one pass of the model as it stands."""
         self.encoder.model.eval()
-        return Reader(self.encoder.model, self.encoder.prompt, self.longest, mean, self.precision())
+        memory = self.opened.memory(self.longest)
+        lengths = np.array([len(row) for row in memory(texts)])
+        order = np.argsort(lengths, kind="stable")
+        found: dict[str, list[tuple[Tensor, Tensor]]] = {grain: [] for grain in grains}
+        for part in groups(order, lengths, TOKENS.get(self.device.type, FEW_TOKENS)):
+            ids, mask = memory.padded([texts[int(at)] for at in part])
+            with self.precision():
+                features = self.token_vectors(ids.to(self.device), mask.to(self.device))
+                for grain, made in found.items():
+                    made.append(self.pooled(features, grain))
+        return {grain: collected(made, order) for grain, made in found.items()}
+
+    def token_vectors(self, ids: Tensor, mask: Tensor) -> dict[str, Any]:
+        """What the patch layer is given."""
+        features: dict[str, Any] = {"input_ids": ids, "attention_mask": mask}
+        features |= {"prompt_length": 1} if self.encoder.prompt else {}
+        for module in self.encoder.model:
+            if isinstance(module, PatchPooling):
+                break
+            features = applied(module, features)
+        return features
+
+    def pooled(self, features: Mapping[str, Any], grain: str) -> tuple[Tensor, Tensor]:
+        """The patches of all texts, one after the other, and how many each has."""
+        self.encoder.layer.patch = grain
+        modules = list(self.encoder.model)
+        output = dict(features)
+        for module in modules[modules.index(self.encoder.layer) :]:
+            output = applied(module, output)
+        mask = output["attention_mask"].bool()
+        return output["token_embeddings"][mask].float(), mask.sum(dim=1)
+
+    @torch.no_grad()
+    def scores(self, patches: Patches, left: Ints, right: Ints, mean: bool = True) -> Floats:
+        """Every text at the places `left` against every text at `right`; like lengths go together."""
+        rows, columns = (np.argsort(patches.sizes[side], kind="stable") for side in (left, right))
+        result = np.empty((len(left), len(right)), np.float32)
+        with self.precision():
+            tall, wide = FUSED_BLOCK if fusible(lowered(patches.vectors[None, :1])) else BLOCK
+            for some in cut(columns, wide):
+                vectors, mask = patches.padded(right[some])
+                for few in cut(rows, tall):
+                    ours, shown = patches.padded(left[few])
+                    found = maxsim(lowered(ours), shown, lowered(vectors), mask, mean)
+                    result[np.ix_(few, some)] = found.float().cpu().numpy()
+        return result
 
     def wait(self) -> None:
         """Until the device has done what it was given: for whoever takes the time."""
         if self.device.type == "cuda":
             torch.cuda.synchronize()
 
-    @torch.inference_mode()
+    @torch.no_grad()
     def cuts(self, texts: Sequence[str]) -> list[Floats]:
         """How probable a boundary is at each token of each text; only of a model that has learned boundaries."""
-        boundary = self.encoder.layer.boundary
+        boundary, layer = self.encoder.layer.boundary, self.encoder.layer
         assert boundary is not None
-        found: list[Floats] = []
-        for text in texts:
-            tokens = self.encoder.tokenize([text], self.settings.keep)
-            kept = torch.from_numpy(tokens[0].keep)[None].to(self.device)
-            logits = boundary.logits(self.encoder.token_vectors(tokens), kept)
-            found.append(logits[kept].sigmoid().float().cpu().numpy())
-        return found
+        self.encoder.model.eval()
+        ids, mask = self.opened.memory(self.longest).padded(texts)
+        with self.precision():
+            features = self.token_vectors(ids.to(self.device), mask.to(self.device))
+            prompt = layer.prompt_size if self.encoder.prompt else 0
+            kept = layer.kept(features["input_ids"], features["attention_mask"].bool(), prompt)
+            chance = boundary.logits(features["token_embeddings"], kept).sigmoid().float().cpu()
+        return [row[m].numpy() for row, m in zip(chance, kept.cpu(), strict=True)]
 
 
-def means(patches: Vectors) -> Floats:
-    """One vector a text: the mean of its patches, of unit length. With patches of one token each, or one in all, that is
-    mean pooling."""
-    stacked = torch.stack([rows.mean(dim=0) for rows in patches])
-    return nn.functional.normalize(stacked, dim=-1).float().cpu().numpy()
+class Given(Trial):
+    """Vectors that somebody made of the texts, one each, in place of a model: an .npz file with `vectors` (texts, d) and `keys`
+    (texts,), which are `idiograph.neural.triplets.number(text)`."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            with np.load(path, allow_pickle=False) as file:
+                keys, vectors = file["keys"], torch.from_numpy(file["vectors"]).float()
+        except (OSError, ValueError, KeyError) as error:
+            raise InputError(f"'{path}' is no file of vectors: an .npz file with `keys` and `vectors`") from error
+        self.path, self.device, self.longest = path, torch.device("cpu"), 0
+        self.vectors = nn.functional.normalize(vectors, dim=-1)
+        self.places = {int(key): at for at, key in enumerate(keys)}
+
+    def read(self, texts: Sequence[str], grains: Sequence[str]) -> dict[str, Patches]:
+        """One vector is one grain; a file has no others."""
+        places = [self.places.get(number(text), -1) for text in texts]
+        if -1 in places:
+            raise InputError(f"'{self.path}' has no vector of '{texts[places.index(-1)][:40]}…'")
+        one = Patches(self.vectors[places], np.arange(len(texts)), np.ones(len(texts), np.int64))
+        return {grain: one for grain in grains if grain == "whole"}
+
+
+def applied(module: nn.Module, features: dict[str, Any]) -> dict[str, Any]:
+    """One module of a model, told that it reads a document if it wants to know."""
+    asks = "task" in getattr(module, "forward_kwargs", ())
+    return module(features, task="document") if asks else module(features)
+
+
+def collected(made: Sequence[tuple[Tensor, Tensor]], order: Ints) -> Patches:
+    """Patches that were made in `order`, as those of the texts in their own."""
+    sizes = torch.cat([size for _, size in made]).cpu().numpy().astype(np.int64)
+    back = np.empty(len(order), np.int64)
+    back[order] = np.arange(len(order))
+    return Patches(torch.cat([vectors for vectors, _ in made]), (np.cumsum(sizes) - sizes)[back], sizes[back])
+
+
+def groups(order: Ints, lengths: Ints, limit: int) -> Iterator[Ints]:
+    """Runs of texts, from the shortest to the longest, whose padded size stays within the limit."""
+    begin = 0
+    for end in range(1, len(order) + 1):
+        if end == len(order) or (end - begin + 1) * (lengths[order[end]] + PAD_TO) > limit:
+            yield order[begin:end]
+            begin = end
+
+
+def cut(places: Ints, size: int) -> Iterator[Ints]:
+    return (places[at : at + size] for at in range(0, len(places), size))

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from idiograph.errors import InputError
 from idiograph.neural.batches import encode
 from idiograph.neural.gather import stack
+from idiograph.neural.learned import reads_apart
 from idiograph.neural.loss import lowered
 from idiograph.neural.maxsim import maxsim
 from idiograph.neural.triplets import Triplets
@@ -72,7 +73,7 @@ class Reader:
     precision: Callable[[], AbstractContextManager[Any]] = nullcontext
 
     @torch.no_grad()
-    def embed(self, texts: Sequence[str]) -> list[Tensor]:
+    def embed(self, texts: Sequence[str], task: str = "document") -> list[Tensor]:
         """The patches of each text."""
         found: dict[int, Tensor] = {}
         for part in parts(texts, self.longest):
@@ -83,7 +84,7 @@ class Reader:
             }
             features |= {"prompt_length": 1} if self.prompt else {}
             with self.precision():
-                output = self.model(features, task="document")
+                output = self.model(features, task=task)
             kept = output["attention_mask"].bool()
             found |= {at: row[m].float() for at, row, m in zip(part, output["token_embeddings"], kept, strict=True)}
         return [found[at] for at in range(len(texts))]
@@ -138,6 +139,8 @@ def examine(reader: Reader, probes: Mapping[str, Probe]) -> dict[str, float]:
 def read(reader: Reader, one: Probe) -> dict[str, float]:
     patches = reader.embed(one.texts)
     anchors, pool = [patches[at] for at in one.anchors], [patches[at] for at in one.pool]
+    if reads_apart(reader.model):
+        anchors = reader.embed([one.texts[at] for at in one.anchors], "query")
     scores = reader.scores(anchors, pool)
     anchor, positive, negative = one.triplets.T
     won = np.sign(scores[anchor, positive] - scores[anchor, negative]) / 2 + 0.5

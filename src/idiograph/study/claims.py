@@ -12,9 +12,10 @@ from idiograph.study.found import Found, Sample, minus
 from idiograph.study.geometry import correlated, effect, pairs
 from idiograph.study.granularity import learned
 from idiograph.study.patchsize import curve, fitted, samples_of
+from idiograph.study.plan import SAME_SHARPNESS
 from idiograph.study.published import DECOUPLING, RETRIEVAL, SEMANTIC
 from idiograph.study.table import NAN, Cell
-from idiograph.study.temperature import chosen
+from idiograph.study.temperature import SUM, chosen, order, tempered
 
 HOLDS, FAILS, UNDECIDED = "holds", "does not hold", "undecided"
 
@@ -105,6 +106,10 @@ def grains(found: Found, backbone: str) -> Iterator[Claim]:
         ratio = relative(token, whole, theirs[0] / theirs[1] - 1)
         said = "Late interaction is far ahead: it finds at least twice as much"
         yield Claim(said, f"R@20, ngram:1 / whole − 1, {how}", backbone, ratio, above(ratio, 1.0))
+    for grain, said in (("whole", "mean pooling"), ("ngram:1", "late interaction")):
+        own, theirs_ = (found.measure(found.outcome(backbone, grain, stage)) for stage in ("main", "published"))
+        told = f"R@20, {grain}, temperature learned − published loss"
+        yield stated(f"The published loss holds {said} back", told, backbone, minus(own, theirs_))
     yield stated(
         "The lead is an effect of the temperature",
         "how much of the lead goes when each grain has its own temperature",
@@ -149,6 +154,21 @@ def grains(found: Found, backbone: str) -> Iterator[Claim]:
         same,
     )
     yield stated("Training helps at all", "R@20, ngram:3 trained − untrained", backbone, trained)
+
+
+def by_temperature(found: Found, backbone: str) -> Iterator[Claim]:
+    """Is the conclusion the same at every temperature? And mean pooling at the sharpness that a sum of cosines has?"""
+    grid = tempered(found, backbone)
+    whole = grid.get("whole", {})
+    for grain in ("ngram:1", "ngram:3"):
+        for setting in order(set(grid.get(grain, {})) & set(whole)):
+            sample = minus(found.measure(grid[grain][setting]), found.measure(whole[setting]))
+            said = f"{grain} is ahead of mean pooling at τ = {setting}"
+            yield stated(said, f"R@20, {grain} − whole, τ = {setting}", backbone, sample)
+    sharp, published = whole.get(f"{SAME_SHARPNESS}"), grid.get("ngram:1", {}).get(SUM)
+    sample = minus(found.measure(published), found.measure(sharp))
+    said = "Late interaction as published is ahead of mean pooling that is as sharp"
+    yield stated(said, f"R@20, ngram:1 at {SUM} − whole at {SAME_SHARPNESS}", backbone, sample)
 
 
 def lengths(found: Found, backbone: str) -> Iterator[Claim]:
@@ -245,7 +265,7 @@ def boundary(found: Found, backbone: str) -> Iterator[Claim]:
 
 
 MAKERS: tuple[Callable[[Found, str], Iterator[Claim]], ...] = (
-    topic, lengths, grains, sizes, meaning, failing, pool, boundary,
+    topic, lengths, grains, by_temperature, sizes, meaning, failing, pool, boundary,
 )  # fmt: skip
 
 

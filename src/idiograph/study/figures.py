@@ -11,7 +11,8 @@ from idiograph.study.bench import Doubles
 from idiograph.study.patchsize import SHAPES, Curve, coefficient
 from idiograph.study.table import Cell, Table
 
-COLOURS = (FIRST, SECOND, "#b45309", "#7c3aed", "#be123c", "#4d7c0f", "#0369a1", SOFT)
+COLOURS = (FIRST, SECOND, "#b45309", "#7c3aed", "#be123c", "#4d7c0f", "#0ea5e9", "#f59e0b", INK, SOFT, "#db2777")
+SHADES = (FIRST, "#5eada6", "#b45309", "#e0a458", SECOND, "#93a8e8")
 TILES = 9  # tokens of each text in the drawing of scoring modes
 
 
@@ -40,19 +41,31 @@ def rectangle(axis: Any, left: float, bottom: float, width: float, height: float
 
 
 def lines(tables: Mapping[str, Table], places: Sequence[float], axis_label: str, width: float = 11.0) -> str:
-    """A panel a table: its rows as lines over the columns, with intervals."""
-    figure, axes = panels(len(tables), width=width, height=3.4)
+    """A panel a table: its rows as lines over the columns, with intervals, a little apart."""
+    figure, axes = panels(len(tables), width=width, height=3.9)
     for axis, (title, table) in zip(axes, tables.items(), strict=True):
-        for number, row in enumerate(table.rows):
-            draw(axis, places, row.cells, row.label, COLOURS[number % len(COLOURS)])
+        draw_rows(axis, table, places)
         axis.set(title=title, xlabel=axis_label, xticks=list(places))
-    legend(axes[0])
+    legend(figure, axes)
     return svg(figure)
 
 
-def legend(axis: Any) -> None:
-    if axis.get_legend_handles_labels()[0]:
-        axis.legend(frameon=False, fontsize=7, loc="best")
+def draw_rows(axis: Any, table: Table, places: Sequence[float]) -> None:
+    known = [(at, row) for at, row in enumerate(table.rows) if any(cell.known for cell in row.cells)]
+    step = 0.06 * (places[1] - places[0] if len(places) > 1 else 1.0)
+    for turn, (number, row) in enumerate(known):
+        shifted = [at + step * (turn - (len(known) - 1) / 2) for at in places]
+        draw(axis, shifted, row.cells, row.label, COLOURS[number % len(COLOURS)])
+
+
+def legend(figure: Any, axes: Sequence[Any]) -> None:
+    """One for all panels, below them: it hides no line."""
+    found = {label: handle for axis in axes for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)}
+    if found:
+        columns = min(len(found), 4)
+        figure.legend(
+            found.values(), found.keys(), loc="outside lower center", ncols=columns, frameon=False, fontsize=8
+        )
 
 
 def draw(axis: Any, places: Sequence[float], cells: Sequence[Cell], label: str, colour: str) -> None:
@@ -63,19 +76,34 @@ def draw(axis: Any, places: Sequence[float], cells: Sequence[Cell], label: str, 
     low, high = (np.array([getattr(cell, side) for _, cell in known]) for side in ("low", "high"))
     error = np.nan_to_num(np.stack([values - low, high - values]))
     axis.errorbar(
-        [at for at, _ in known], values, yerr=error, label=label, color=colour, marker="o", markersize=3, linewidth=1.2
-    )
+        [at for at, _ in known], values, yerr=error, label=label, color=colour, marker="o", markersize=3, linewidth=1.2,
+        elinewidth=0.7,
+    )  # fmt: skip
+
+
+def bars(groups: Mapping[str, Mapping[str, float]], label: str) -> str:
+    """Bars side by side, a colour for each group."""
+    names = list(dict.fromkeys(name for values in groups.values() for name in values))
+    figure, (axis,) = panels(1, width=8.0, height=0.8 + len(names) * (0.12 + 0.1 * len(groups)))
+    share = 0.8 / max(len(groups), 1)
+    for number, (group, values) in enumerate(groups.items()):
+        places = np.arange(len(names)) + share * (number - (len(groups) - 1) / 2)
+        axis.barh(places, [values.get(name, 0.0) for name in names], share, label=group, color=SHADES[number % 6])
+    axis.set(yticks=range(len(names)), yticklabels=names, xlabel=label)
+    axis.invert_yaxis()
+    legend(figure, [axis])
+    return svg(figure)
 
 
 def temperature(table: Table, published: str) -> str:
     """A line a grain over the temperatures; the published one is marked."""
-    figure, (axis,) = panels(1, width=8.5, height=3.6)
-    for number, row in enumerate(table.rows):
-        draw(axis, range(len(row.cells)), row.cells, row.label, COLOURS[number % len(COLOURS)])
+    figure, (axis,) = panels(1, width=8.5, height=4.2)
+    draw_rows(axis, table, range(len(table.columns)))
     axis.set(xticks=range(len(table.columns)), xticklabels=table.columns, xlabel="temperature", ylabel="R@20")
     if published in table.columns:
-        axis.axvspan(table.columns.index(published) - 0.3, table.columns.index(published) + 0.3, color=SOFT, alpha=0.18)
-    legend(axis)
+        at = table.columns.index(published)
+        axis.axvspan(at - 0.4, at + 0.4, color=SOFT, alpha=0.18, linewidth=0)
+    legend(figure, [axis])
     return svg(figure)
 
 

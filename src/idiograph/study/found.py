@@ -53,7 +53,12 @@ class Found:
 
     @property
     def backbones(self) -> list[str]:
-        return list(dict.fromkeys(outcome.run.backbone for outcome in self.outcomes))
+        return list(dict.fromkeys(o.run.backbone for o in self.outcomes if o.run.stage != "semantic"))
+
+    @property
+    def semantic(self) -> Outcome | None:
+        """What a model of meaning does as it comes, if there is one."""
+        return next((outcome for outcome in self.outcomes if outcome.run.stage == "semantic"), None)
 
     @property
     def corpora(self) -> list[str]:

@@ -51,8 +51,8 @@ def log(value: float) -> float:
 
 
 def pairs(found: Found, backbone: str, stage: str = "main") -> tuple[Sample, Sample] | None:
-    """Cosines by meaning (the untrained model) and by style (the same, trained): (T, 2) of positives and negatives."""
-    meaning = found.triplets(found.untrained(backbone), "cosines", reading="whole")
+    """Cosines by meaning (a model of it, or the untrained backbone) and by style: (T, 2) of positives and negatives."""
+    meaning = found.triplets(found.semantic or found.untrained(backbone), "cosines", reading="whole")
     style = found.triplets(found.outcome(backbone, "whole", stage), "cosines")
     return None if meaning is None or style is None else (meaning, style)
 
@@ -75,11 +75,16 @@ def semantic(found: Found, backbone: str, stage: str = "main") -> Table:
     how = "learned temperature" if stage == "main" else "published loss and temperature"
     title = f"Likeness of meaning and of style, {found.main} sentences, {backbone}, {how}"
     text = (
-        "Meaning: cosine by the backbone as it came, an encoder of meaning. Style: cosine by the same backbone, trained. "
-        "The paper's measure of meaning is another model (E5); margins in cosine depend on how wide a model spreads texts, "
-        "so they are also given in standard deviations of the different-author pairs."
+        f"Meaning: cosine by {meant(found)}. Style: cosine by the trained model, mean pooling. The paper's measure of meaning "
+        "is multilingual E5; margins in cosine depend on how wide a model spreads texts, so they are also given in "
+        "standard deviations of the different-author pairs."
     )
     return Table(f"semantic-{stage}-{slug(backbone)}", title, ("value",), tuple(rows), text, "quantity")
+
+
+def meant(found: Found) -> str:
+    """What meaning is measured by, in words."""
+    return "the backbone as it came" if found.semantic is None else f"{found.semantic.run.backbone}, as it came"
 
 
 def effect(sample: Sample) -> Cell:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from idiograph.evaluate.measures import measure, triplet_accuracy
+from idiograph.evaluate.measures import triplet_accuracy
 from idiograph.study.bench import Bench, Bools, Doubles, Ints
 
 MEASURES = ("R@20", "R@100", "nDCG@20", "nDCG@100", "Hit@1", "RR")
@@ -20,12 +20,26 @@ def rankings(scores: Scores, own: Bools | None) -> Ints:
 
 
 def per_anchor(order: Ints, relevant: Bools, names: Sequence[str] = MEASURES) -> Doubles:
-    """(A, M): each measure of each anchor; NaN where nothing is relevant."""
-    ranked = np.take_along_axis(relevant, order, axis=1)
-    totals = relevant.sum(axis=1)
-    functions = [measure(name) for name in names]
-    rows = [[f(r, int(t)) if t else np.nan for f in functions] for r, t in zip(ranked, totals, strict=True)]
-    return np.array(rows, np.float64)
+    """(A, M): each measure of each anchor, all anchors at once; NaN where nothing is relevant."""
+    ranked, totals = np.take_along_axis(relevant, order, axis=1), relevant.sum(axis=1)
+    found = np.stack([of_all(name, ranked, totals) for name in names], axis=1)
+    found[totals == 0] = np.nan
+    return found
+
+
+def of_all(name: str, ranked: Bools, totals: Ints) -> Doubles:
+    """One measure of every ranking, as `evaluate.measures` defines it for one."""
+    kind, _, cutoff = name.partition("@")
+    if kind == "RR":
+        return ranked.any(axis=1) / (ranked.argmax(axis=1) + 1.0)
+    top, size = ranked[:, : int(cutoff)], int(cutoff)
+    if kind == "Hit":
+        return np.asarray(top.any(axis=1), np.float64)
+    if kind == "R":
+        return top.sum(axis=1) / np.maximum(totals, 1)
+    discount = 1 / np.log2(np.arange(2, size + 2))
+    gain = (top * discount[: top.shape[1]]).sum(axis=1)
+    return gain / np.cumsum(discount)[np.clip(totals, 1, size) - 1]
 
 
 def read_bench(scores: Scores, bench: Bench, keep_own: bool = False) -> dict[str, Doubles]:

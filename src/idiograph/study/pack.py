@@ -4,7 +4,7 @@ pack.json           what there is, and the runs to do
 train/*.npz         triplets to learn from, by rule
 valid/*.npz         anchors and pools to choose a temperature by
 bench/*.npz         anchors and pools to measure on
-pan.npz             attribution problems of another register, if there are any
+pan-LANG.npz        attribution problems of another register, if there are any
 """
 
 import json
@@ -15,10 +15,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from idiograph.errors import ArtifactError
 from idiograph.neural.triplets import Triplets, open_npz
-from idiograph.study.bench import Bench, Ints, open_bench
+from idiograph.study.bench import Bench, Bools, Ints, open_bench
 from idiograph.study.plan import Run, from_json
 
 LISTING = "pack.json"
@@ -29,13 +30,15 @@ class Problems:
     """Attribution problems: whose hand, of some candidates, is an unknown text from?"""
 
     texts: Sequence[str]
-    unknown: Ints  # (U,) places in `texts`
+    unknown: Ints  # (U,) places in `texts`, in the order of their names
     truth: Ints  # (U,) which candidate wrote it
     problem: Ints  # (U,)
     candidates: Ints  # (C,) the problem that each candidate belongs to
     known: Ints  # (K,) places of known texts
     writer: Ints  # (K,) the candidate who wrote each
     joined: Ints  # (C,) places of each candidate's texts end to end
+    fresh: Bools  # (U,) is the text no other one's twin?
+    names: NDArray[np.str_]  # (problems,)
 
     def save(self, path: Path) -> None:
         raw, ends = packed(self.texts)
@@ -43,7 +46,7 @@ class Problems:
         np.savez_compressed(path, raw=raw, ends=ends, **arrays)
 
 
-NUMBERS = ("unknown", "truth", "problem", "candidates", "known", "writer", "joined")
+NUMBERS = ("unknown", "truth", "problem", "candidates", "known", "writer", "joined", "fresh", "names")
 
 
 def packed(texts: Sequence[str]) -> tuple[np.ndarray, Ints]:
@@ -65,6 +68,7 @@ class Pack:
 
     folder: Path
     about: dict[str, Any] = field(default_factory=dict)
+    _trained_on: dict[str, Triplets] = field(default_factory=dict, repr=False)
 
     @classmethod
     def open(cls, folder: Path) -> "Pack":
@@ -87,7 +91,12 @@ class Pack:
         return [from_json(value) for value in self.about["runs"]]
 
     def train(self, rule: str) -> list[Triplets]:
-        return [open_npz(self.folder / name) for name in self.about["train"][rule]]
+        return [self._triplets(name) for name in self.about["train"][rule]]
+
+    def _triplets(self, name: str) -> Triplets:
+        if name not in self._trained_on:
+            self._trained_on[name] = open_npz(self.folder / name)
+        return self._trained_on[name]
 
     @cached_property
     def valid(self) -> list[Bench]:
@@ -98,9 +107,9 @@ class Pack:
         return [open_bench(self.folder / name) for name in self.about["benches"]]
 
     @cached_property
-    def problems(self) -> Problems | None:
-        name = self.about.get("pan")
-        return open_problems(self.folder / name) if name else None
+    def problems(self) -> dict[str, Problems]:
+        """By language."""
+        return {lang: open_problems(self.folder / name) for lang, name in (self.about.get("pan") or {}).items()}
 
     def main_benches(self) -> list[Bench]:
         """The benches of the main length of span, topics decoupled."""

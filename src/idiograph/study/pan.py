@@ -1,54 +1,81 @@
 """Attribution in another register, without training for it: is an unknown text nearer to its writer than to the others?"""
 
+import random
+
 import numpy as np
 
-from idiograph.study.bench import Doubles
+from idiograph.study.bench import Doubles, Ints
 from idiograph.study.found import Found, Sample
 from idiograph.study.granularity import LEARNED, learned, named, slug
 from idiograph.study.pack import Problems
 from idiograph.study.plan import GRAINS
 from idiograph.study.published import PAN19
+from idiograph.study.results import Outcome
 from idiograph.study.table import NAN, Cell, Row, Table
 
 
 def accuracy(scores: Doubles, problems: Problems) -> Doubles:
-    """(U,): the share of the other candidates of its problem that an unknown text's writer is ahead of; a tie is half."""
-    found = np.empty(len(problems.unknown))
-    for at, (row, truth, problem) in enumerate(zip(scores, problems.truth, problems.problem, strict=True)):
-        others = row[(problems.candidates == problem) & (np.arange(len(row)) != truth)]
-        found[at] = np.mean((row[truth] > others) + 0.5 * (row[truth] == others))
+    """(U,): the share of the other candidates of its problem that an unknown text's writer is ahead of; a tie is half.
+    NaN for a text that stands elsewhere too."""
+    found = [won(row, others_of(problems, at)) for at, row in enumerate(scores)]
+    return np.where(problems.fresh, found, np.nan)
+
+
+def as_published(scores: Doubles, problems: Problems, seed: int = 7) -> Doubles:
+    """(U,): the same with one other candidate each, drawn at random, of the last fifth of each problem's texts by name."""
+    found = np.full(len(problems.unknown), np.nan)
+    for number, name in enumerate(problems.names):
+        draw = random.Random(f"{seed}/{name}")
+        own = np.flatnonzero(problems.problem == number)
+        for at in own[int(0.8 * len(own)) :]:
+            truth, others = others_of(problems, at)
+            found[at] = won(scores[at], (truth, others[[draw.randrange(len(others))]]))
     return found
+
+
+def others_of(problems: Problems, at: int) -> tuple[int, Ints]:
+    """The candidate who wrote an unknown text, and the other ones of its problem."""
+    truth = int(problems.truth[at])
+    same = np.flatnonzero(problems.candidates == problems.problem[at])
+    return truth, same[same != truth]
+
+
+def won(row: Doubles, among: tuple[int, Ints]) -> float:
+    truth, others = among
+    return float(np.mean((row[truth] > row[others]) + 0.5 * (row[truth] == row[others])))
 
 
 def first(scores: Doubles, problems: Problems) -> Doubles:
-    """(U,): is the writer the first of the candidates?"""
-    found = np.empty(len(problems.unknown))
-    for at, (row, truth, problem) in enumerate(zip(scores, problems.truth, problems.problem, strict=True)):
-        found[at] = float(np.where(problems.candidates == problem, row, -np.inf).argmax() == truth)
-    return found
+    """(U,): is the writer the first of the candidates? NaN for a text that stands elsewhere too."""
+    own = problems.candidates[None] == problems.problem[:, None]  # (U, C)
+    right = np.where(own, scores, -np.inf).argmax(axis=1) == problems.truth
+    return np.where(problems.fresh, right, np.nan)
 
 
-def zero_shot(found: Found, problems: Problems, backbone: str, stage: str = "main") -> Table:
+def zero_shot(found: Found, problems: Problems, lang: str, backbone: str, stage: str = "main") -> Table:
     rows = []
     for grain in ("untrained", *GRAINS, LEARNED):
         outcome = found.untrained(backbone) if grain == "untrained" else found.outcome(backbone, grain, stage)
         outcome = learned(found, backbone, stage) if grain == LEARNED else outcome
-        if outcome is None or "pan|joined" not in outcome.arrays:
-            continue
-        cells = [cell(accuracy(outcome.arrays["pan|joined"], problems), problems, PAN19.get(grain, NAN))]
-        cells.append(cell(accuracy(outcome.arrays["pan|mean"], problems), problems))
-        cells.append(cell(first(outcome.arrays["pan|mean"], problems), problems))
-        rows.append(Row(named(grain), tuple(cells)))
-    columns = ("triplet accuracy, texts end to end", "triplet accuracy, mean over texts", "first candidate right")
+        if outcome is not None and f"pan|{lang}|joined" in outcome.arrays:
+            theirs = PAN19.get(grain, NAN) if lang == "en" else NAN
+            rows.append(Row(named(grain), cells(outcome, problems, lang, theirs)))
+    if len(rows) == 1 and found.untrained(backbone) is not None:
+        rows = []  # nothing was trained
+    columns = ("published protocol", "texts end to end", "mean over texts", "first candidate right")
     how = "learned temperature" if stage == "main" else "published loss and temperature"
     text = (
-        f"{len(problems.unknown)} unknown texts with a true candidate, {len(problems.candidates)} candidates in "
-        f"{problems.candidates.max() + 1} problems; accuracy is expected over all other candidates of a problem. The first "
-        "column joins a candidate's texts and cuts them at the window, as published. Intervals from resampling writers."
+        f"Triplet accuracy of {int(problems.fresh.sum())} unknown texts with a true candidate, {len(problems.candidates)} "
+        f"candidates in {len(problems.names)} problems; expected over all other candidates of a problem. The published "
+        "protocol takes the last fifth of the texts and one other candidate each. It and the second column join a "
+        "candidate's texts and cut them at the window. Intervals from resampling writers."
     )
-    title = f"Another register without training for it: fan fiction (PAN19), {backbone}, {how}"
-    return Table(f"pan19-{stage}-{slug(backbone)}", title, columns, tuple(rows), text)
+    title = f"Another register without training for it: fan fiction (PAN19, {lang}), {backbone}, {how}"
+    return Table(f"pan19-{lang}-{stage}-{slug(backbone)}", title, columns, tuple(rows), text)
 
 
-def cell(values: Doubles, problems: Problems, published: float = NAN) -> Cell:
-    return Sample(values, problems.truth).cell(published)
+def cells(outcome: Outcome, problems: Problems, lang: str, published: float) -> tuple[Cell, ...]:
+    joined, apart = (outcome.arrays[f"pan|{lang}|{how}"] for how in ("joined", "mean"))
+    values = (as_published(joined, problems), accuracy(joined, problems), accuracy(apart, problems))
+    protocol, expected, mean, best = (Sample(v, problems.truth) for v in (*values, first(apart, problems)))
+    return protocol.cell(published), expected.cell(), mean.cell(), best.cell()

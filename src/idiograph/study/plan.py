@@ -6,8 +6,9 @@ from typing import Any, Literal
 
 GRAINS = ("whole", "ngram:1", "ngram:2", "ngram:3", "ngram:4", "ngram:5", "word")
 SWAPPED = ("whole", "ngram:1", "ngram:3")  # grains at which every main model is read besides its own
-TEMPERATURES = (0.02, 0.05, 0.1, 0.5)  # of a mean cosine
+TEMPERATURES = (0.02, 0.05, 0.1, 0.5, 1.0)  # of a mean cosine
 PUBLISHED = 0.5
+STAGES_OF_PAPER = ("main", "published", "decoupling", "learned", "semantic")
 SAME_SHARPNESS = 0.005  # of a cosine: about what 0.5 is to a sum over a hundred tokens
 UNTRAINED = "none"
 
@@ -66,12 +67,12 @@ class Size:
     """How much of everything: the dials between a glance and a study."""
 
     steps: int = 200
-    batch: int = 256
+    batch: int = 128
     lr: float = 5e-5
     grains: tuple[str, ...] = GRAINS
     temperatures: tuple[float, ...] = TEMPERATURES
-    tempered: tuple[str, ...] = ("whole", "ngram:1", "ngram:2", "ngram:3", "ngram:5")
-    batches: tuple[int, ...] = (64, 128, 512)
+    tempered: tuple[str, ...] = ("whole", "ngram:1", "ngram:3", "ngram:2", "word")
+    batches: tuple[int, ...] = (64, 256, 512)
     seeds: tuple[int, ...] = (8,)
     learned: tuple[str, ...] = ("budget", "reg1", "reg2")
     published: Breadth = "all"
@@ -82,19 +83,36 @@ QUICK = Size(
     tempered=("whole", "ngram:1"), batches=(), seeds=(), learned=("budget",), published="one",
 )  # fmt: skip
 SECOND = Size(
-    grains=GRAINS[:6], tempered=("whole", "ngram:1", "ngram:3"), temperatures=(0.05, 0.5), batches=(), seeds=(),
-    learned=(), published="one",
+    grains=("whole", "ngram:1", "ngram:3"), tempered=("whole", "ngram:1", "ngram:3"), temperatures=(0.05, 0.5),
+    batches=(), seeds=(), learned=(),
 )  # fmt: skip
 
 
-def plan(backbones: Sequence[str], size: Size, others: Size | None = None, preset: str = "sound") -> list[Run]:
-    """The runs of a study: everything on the first backbone, and the same or less (`others`) on each further one."""
-    wanted = [(backbone, size if at == 0 else others or size) for at, backbone in enumerate(backbones)]
-    makers = (main_runs, published_runs, temperature_runs, decoupling_runs, learned_runs, negative_runs, seed_runs)
-    runs = [run for maker in makers for backbone, one in wanted for run in maker(backbone, one)]
+def plan(
+    backbones: Sequence[str],
+    size: Size,
+    others: Size | None = None,
+    preset: str = "sound",
+    semantic: Sequence[str] = (),
+) -> list[Run]:
+    """The runs of a study: everything on the first backbone, and the same or less (`others`) on each further one.
+
+    What the conclusions hang on comes first: the central grains with their own temperature, with the published one and
+    with others, on every backbone; then the other grains, topic, boundaries, negatives, luck. `semantic` are models of
+    meaning, which are read as they come.
+    """
+    sizes = [(backbone, size if at == 0 else others or size) for at, backbone in enumerate(backbones)]
+    central = [
+        run for backbone, one in sizes for maker in CENTRAL for run in maker(backbone, one) if run.patch in SWAPPED
+    ]
+    runs = central + [run for maker in IN_TURN for backbone, one in sizes for run in maker(backbone, one)]
+    runs += [Run("semantic", name, "whole", UNTRAINED, readings=("ngram:1",)) for name in semantic]
     if preset == "paper":
-        runs = [as_published(run) for run in runs if run.stage in ("main", "published", "decoupling", "learned")]
-    return list({run.name: run for run in reversed(runs)}.values())[::-1]  # a run that two stages want is done once
+        runs = [as_published(run) for run in runs if run.stage in STAGES_OF_PAPER]
+    first: dict[str, Run] = {}
+    for run in runs:  # one that two stages want is done once
+        first.setdefault(run.name, run)
+    return list(first.values())
 
 
 def main_runs(backbone: str, size: Size) -> Iterator[Run]:
@@ -118,7 +136,7 @@ def temperature_runs(backbone: str, size: Size) -> Iterator[Run]:
     for tau in (*size.temperatures, SAME_SHARPNESS):
         for grain in size.tempered:
             done = grain == "whole" and tau == PUBLISHED  # of one patch, the sum is the mean
-            if not done and (tau != SAME_SHARPNESS or grain == "whole"):
+            if not done and (tau != SAME_SHARPNESS or grain in ("whole", "ngram:1")):
                 yield Run("temperature", backbone, grain, tau=tau, **budget(size))
 
 
@@ -146,8 +164,13 @@ def negative_runs(backbone: str, size: Size) -> Iterator[Run]:
 def seed_runs(backbone: str, size: Size) -> Iterator[Run]:
     """The same again: how much of a difference is the luck of one run?"""
     for seed in size.seeds:
-        for grain in ("whole", "ngram:1", "ngram:2", "ngram:3"):
-            yield replace(Run("seeds", backbone, grain, **budget(size)), seed=seed)
+        for how in ({}, {"tau": PUBLISHED, "score": "maxsim"}):
+            for grain in ("whole", "ngram:1", "ngram:3"):
+                yield Run("seeds", backbone, grain, seed=seed, **how, **budget(size))
+
+
+CENTRAL = (main_runs, published_runs, temperature_runs)
+IN_TURN = (main_runs, published_runs, decoupling_runs, learned_runs, temperature_runs, seed_runs, negative_runs)
 
 
 def budget(size: Size) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """From mined triplets to a pack: what is trained on, what is measured on, and which models are to be made."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -9,15 +9,15 @@ import numpy as np
 
 from idiograph.corpus.triplets import configurations, read_triplets, splits
 from idiograph.errors import InputError
-from idiograph.evaluate.problems import NOBODY, read_problems
+from idiograph.evaluate.problems import NOBODY, Problem, read_problems
 from idiograph.neural.triplets import Triplets, read_folder
 from idiograph.store import write_json
-from idiograph.study.bench import Bench, collect, save_bench, smaller
+from idiograph.study.bench import Bench, Bools, collect, save_bench, smaller
 from idiograph.study.pack import LISTING, Problems
 from idiograph.study.plan import Run
 
 Progress = Callable[[int, int | None, str], None]
-PanRow = tuple[str, str, str]  # problem, candidate (none for nobody's), text
+CHARS = 7  # of a token at most, on average: what no model reads is not packed
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,6 @@ class Portions:
     pool: int = 1600
     valid: tuple[int, int] = (150, 600)
     unrestricted: tuple[int, ...] = (2, 4, 6, 8)
-    unknown: int = 400  # texts of other registers
     longest: int = 512  # tokens that are read
     train_longest: int = 256  # tokens that are trained on
 
@@ -43,7 +42,7 @@ def prepare(
     *,
     preset: str = "sound",
     main: int = 4,
-    problems: Problems | None = None,
+    problems: Mapping[str, Problems] | None = None,
     seed: int = 7,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
@@ -58,7 +57,7 @@ def prepare(
         "train": {},
         "valid": [],
         "benches": [],
-        "pan": None,
+        "pan": {},
     }
     for at, (name, folder) in enumerate(sources.items()):
         tell(at, len(sources), f"packing {name}")
@@ -66,9 +65,9 @@ def prepare(
         pack_benches(name, folder, out, portions, main, about, seed)
     if not about["benches"]:
         raise InputError("no corpus has a test split to measure on; mine a larger corpus")
-    if problems is not None:
-        problems.save(out / "pan.npz")
-        about["pan"] = "pan.npz"
+    for lang, each in (problems or {}).items():
+        about["pan"][lang] = f"pan-{lang}.npz"
+        each.save(out / about["pan"][lang])
     about["runs"] = [run.to_json() for run in runs if run.rule == "none" or run.rule in about["train"]]
     write_json(out / LISTING, about)
     return about
@@ -128,37 +127,48 @@ def write(bench: Bench, out: Path, listing: list[str], part: str = "bench") -> N
     listing.append(path)
 
 
-def open_pan(source: Path, limit: int = 400, lang: str = "en", seed: int = 7) -> Problems:
-    """The problems of a PAN19 folder or file in one language."""
-    found = read_problems(source, lang)
-    known = [(p.name, author, text) for p in found for author, texts in p.known.items() for text in texts]
-    unknown = [(p.name, p.truth.get(file, NOBODY), text) for p in found for file, text in p.unknown.items()]
-    return problems_of(known, unknown, limit, seed)
+def open_pan(source: Path, langs: Sequence[str] = (), longest: int = 512) -> dict[str, Problems]:
+    """The problems of a PAN19 folder or file, by language; of each text as much as a window of `longest` tokens may hold."""
+    found = read_problems(source, None)
+    chosen = langs or sorted({problem.lang for problem in found})
+    return {lang: problems_of([p for p in found if p.lang == lang], CHARS * longest) for lang in chosen}
 
 
-def problems_of(known: Iterable[PanRow], unknown: Iterable[PanRow], limit: int, seed: int = 7) -> Problems:
-    """Attribution problems as arrays; unknown texts that no candidate wrote are left out, and many are made fewer."""
-    texts: list[str] = []
-    candidates: dict[tuple[str, str], list[str]] = {}
-    for problem, candidate, text in known:
-        candidates.setdefault((problem, candidate), []).append(text)
-    numbers = {key: at for at, key in enumerate(candidates)}
-    names = list(dict.fromkeys(problem for problem, _ in candidates))
-    rows = [(numbers[p, c], names.index(p), text) for p, c, text in unknown if (p, c) in numbers]
+def problems_of(given: Sequence[Problem], chars: int = 4096) -> Problems:
+    """Attribution problems as arrays; unknown texts that no candidate wrote are left out."""
+    keys = [(at, name) for at, problem in enumerate(given) for name in problem.candidates]
+    numbers = {key: number for number, key in enumerate(keys)}
+    rows = [
+        (numbers[at, problem.truth[file]], at, problem.unknown[file])
+        for at, problem in enumerate(given)
+        for file in sorted(problem.unknown)
+        if problem.truth.get(file, NOBODY) != NOBODY
+    ]
     if not rows:
         raise InputError("no unknown text is by one of the candidates")
-    chosen = np.sort(np.random.default_rng(seed).permutation(len(rows))[:limit])
-    texts += [rows[at][2] for at in chosen]
-    writer = [at for key, at in numbers.items() for _ in candidates[key]]
-    texts += [text for group in candidates.values() for text in group] + ["\n".join(g) for g in candidates.values()]
-    ends = np.cumsum([len(chosen), len(writer), len(candidates)])
+    known = [(numbers[at, name], text) for at, name in keys for text in given[at].known[name]]
+    texts = [text for *_, text in rows] + [text for _, text in known]
+    texts += ["\n\n".join(given[at].known[name]) for at, name in keys]
+    ends = np.cumsum([len(rows), len(known), len(keys)])
     return Problems(
-        texts,
-        np.arange(len(chosen)),
-        np.array([rows[at][0] for at in chosen], np.int64),
-        np.array([rows[at][1] for at in chosen], np.int64),
-        np.array([names.index(problem) for problem, _ in candidates], np.int64),
+        [text[:chars] for text in texts],
+        np.arange(len(rows)),
+        np.array([candidate for candidate, *_ in rows], np.int64),
+        np.array([at for _, at, _ in rows], np.int64),
+        np.array([at for at, _ in keys], np.int64),
         np.arange(ends[0], ends[1]),
-        np.array(writer, np.int64),
+        np.array([candidate for candidate, _ in known], np.int64),
         np.arange(ends[1], ends[2]),
+        new_ones(given, [(at, text) for _, at, text in rows]),
+        np.array([problem.name for problem in given]),
     )
+
+
+def new_ones(given: Sequence[Problem], unknown: Sequence[tuple[int, str]]) -> Bools:
+    """Which unknown texts are neither known ones of their problem nor were there before."""
+    seen = {(at, text) for at, problem in enumerate(given) for texts in problem.known.values() for text in texts}
+    fresh = []
+    for each in unknown:
+        fresh.append(each not in seen)
+        seen.add(each)
+    return np.array(fresh)

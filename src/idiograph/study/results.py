@@ -13,7 +13,7 @@ import numpy as np
 from idiograph.errors import ArtifactError
 from idiograph.study.plan import Run, from_json
 
-FULL = 14 * 2**20  # a file that has grown so large is followed by another
+FULL = 12 * 2**20  # a file that has grown so large is followed by another
 
 
 @dataclass(frozen=True)
@@ -49,9 +49,12 @@ class Store:
         np.savez_compressed(held, **arrays)
         about = {"name": outcome.run.name, "run": outcome.run.to_json(), "about": dict(outcome.about)}
         key = f"{len(listing(path)) if path.is_file() else 0:03d}"
-        with zipfile.ZipFile(path, "a") as archive:
+        longer = self.folder / ".longer"
+        longer.write_bytes(path.read_bytes() if path.is_file() else b"")
+        with zipfile.ZipFile(longer, "a") as archive:
             archive.writestr(f"{key}.npz", held.getvalue())
             archive.writestr(f"{key}.json", json.dumps(about))
+        longer.replace(path)  # whoever stops us leaves the old file or the new one
 
     def __iter__(self) -> Iterator[Outcome]:
         for path in self.files:

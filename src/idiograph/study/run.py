@@ -34,7 +34,7 @@ from idiograph.study.sections import Material, chapters
 
 STAGES = ("mine", "pack", "models", "report")
 BUILT_IN = ("anthology", "synth")
-QUICK_PORTIONS = Portions(200, (2, 4), 36, 90, (20, 60), (2, 4), 20, 128)
+QUICK_PORTIONS = Portions(200, (2, 4), 36, 90, (20, 60), (2, 4), 128)
 QUICK_MINING: dict[str, Any] = {"sentences": (2, 4), "fractions": (0.5, 0.15, 0.35), "per_document": 4}
 MINING: dict[str, Any] = {"sentences": (2, 4, 6, 8, 10), "rule": ("base", "unrestricted", "ict")}
 ENTROPY_DOCUMENTS, FIELDS = 2000, 13  # of a corpus that are looked at
@@ -55,9 +55,10 @@ class Wanted:
     budget: float = float("inf")
     commands: tuple[str, ...] = ()
     version: str = ""
-    problems: Problems | None = None
+    problems: Mapping[str, Problems] = field(default_factory=dict)  # by language
     sizes: Size | None = None  # how many models; by `quick` if not given
     portions: Portions | None = None
+    semantic: Mapping[str, str] = field(default_factory=dict)  # a model of meaning, or a file of vectors
 
     def __post_init__(self) -> None:
         for stage in self.stages:
@@ -149,13 +150,13 @@ def entropy_of(corpus: Corpus, documents: int = ENTROPY_DOCUMENTS) -> dict[str, 
 
 def packed(folders: Mapping[str, Path], out: Path, wanted: Wanted, tell: Progress) -> None:
     preset = wanted.recipe.preset
-    runs = plan(list(wanted.backbones), wanted.size, wanted.second, preset)
+    runs = plan(list(wanted.backbones), wanted.size, wanted.second, preset, list(wanted.semantic))
     shutil.rmtree(out / "pack", ignore_errors=True)
     prepare(folders, out / "pack", runs, wanted.share, preset=preset, problems=wanted.problems, progress=tell)
 
 
 def modelled(out: Path, wanted: Wanted, tell: Progress) -> None:
-    means = Means(wanted.backbones, wanted.workers, wanted.device, wanted.budget)
+    means = Means({**wanted.backbones, **wanted.semantic}, wanted.workers, wanted.device, wanted.budget)
     _, failed = perform(Pack.open(out / "pack"), out / "runs", means, tell)
     if failed:
         raise InputError(f"{failed} runs failed; run the study again to go on with them")

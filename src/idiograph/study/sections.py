@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from idiograph.evaluate.plots import bars
 from idiograph.study import figures
 from idiograph.study.composition import composition, sizes_of, spans, writers
 from idiograph.study.cost import costs
@@ -18,8 +17,10 @@ from idiograph.study.granularity import by_corpus, lead, retrieval, swap
 from idiograph.study.pack import Problems
 from idiograph.study.pan import zero_shot
 from idiograph.study.patchsize import best_sizes, curve, fit, samples_of
+from idiograph.study.plan import GRAINS
 from idiograph.study.published import COEFFICIENT, MEASURES
 from idiograph.study.report import Section
+from idiograph.study.semantic import meaning_alone
 from idiograph.study.table import Cell, Row, Table
 from idiograph.study.temperature import SUM, at_their_best, leads, temperatures
 from idiograph.study.training import boundaries, negatives, seeds
@@ -32,7 +33,7 @@ class Material:
     """Everything that a report is made from."""
 
     found: Found
-    problems: Problems | None = None
+    problems: Mapping[str, Problems] = field(default_factory=dict)  # by language
     counts: Mapping[str, Any] = field(default_factory=dict)  # corpus → configuration → split → triplets
     entropy: Mapping[str, Mapping[str, float]] = field(default_factory=dict)  # kind → domain → bits
     tokens: int = 512  # of the texts that are timed
@@ -45,10 +46,10 @@ def what_it_is(given: Material) -> Section:
         tables.insert(0, composition(given.counts))
     drawn = {
         "Three ways to compare two texts: by one vector each, token by token, and patch by patch.": figures.scoring_modes(),
-        "Share of anchors by the number of authors of their set.": bars(sizes_of(found), "share of anchors"),
+        "Share of anchors by the number of authors of their set.": figures.bars(sizes_of(found), "share of anchors"),
     }
     if given.entropy:
-        drawn["Entropy of three characters in a row and of words, by field, corrected for sample size."] = bars(
+        drawn["Entropy of three characters in a row and of words, by field, corrected for sample size."] = figures.bars(
             {kind: dict(values) for kind, values in given.entropy.items()}, "bits"
         )
     return Section(
@@ -106,11 +107,10 @@ def which_grain(given: Material) -> Section:
     tables: list[Table] = []
     drawn: dict[str, str] = {}
     for backbone in found.backbones:
-        tables += [lead(found, backbone, stage) for stage in STAGES] + [
-            by_corpus(found, backbone, stage) for stage in STAGES
-        ]
+        stages = [stage for stage in STAGES if trained(found, backbone, stage)]
+        tables += [make(found, backbone, stage) for make in (lead, by_corpus) for stage in stages]
         tables += [swap(found, backbone)]
-        tables += [retrieval(found, backbone, size, stage) for size in found.lengths for stage in STAGES]
+        tables += [retrieval(found, backbone, size, stage) for size in found.lengths for stage in stages]
         for stage, how in (("main", "learned temperature"), ("published", "published loss")):
             if says_something(lead(found, backbone, stage)):
                 drawn[f"Retrieval by length of span, {backbone}, {how}."] = subset_figure(found, backbone, stage)
@@ -120,6 +120,11 @@ def which_grain(given: Material) -> Section:
         "trained at."
     )
     return Section("Which grain?", text, tuple(tables), drawn)
+
+
+def trained(found: Found, backbone: str, stage: str) -> bool:
+    """Was any grain trained so?"""
+    return any(found.outcome(backbone, grain, stage) for grain in GRAINS)
 
 
 def subset_figure(found: Found, backbone: str, stage: str) -> str:
@@ -153,17 +158,15 @@ def which_temperature(given: Material) -> Section:
 
 def where_texts_lie(given: Material) -> Section:
     found = given.found
-    tables: list[Table] = []
+    alone = meaning_alone(found, given.problems.get("en"))
+    tables: list[Table] = [] if alone is None else [alone]
     drawn: dict[str, str] = {}
     for backbone in found.backbones:
-        tables += [
-            table for stage in STAGES for table in (spread(found, backbone, stage), semantic(found, backbone, stage))
-        ]
-        shown = [table for stage in reversed(STAGES) if says_something(table := spread(found, backbone, stage))]
-        if shown:
-            drawn[f"Alignment and uniformity, {backbone}: {shown[0].title.split(', ')[-1]}."] = figures.geometry(
-                shown[0]
-            )
+        stages = [stage for stage in STAGES if trained(found, backbone, stage)]
+        tables += [make(found, backbone, stage) for stage in stages for make in (spread, semantic)]
+        for stage in stages:
+            table = spread(found, backbone, stage)
+            drawn[f"Alignment and uniformity, {backbone}: {table.title.split(', ')[-1]}."] = figures.geometry(table)
         both = pairs(found, backbone)
         if both is not None:
             drawn[f"Likeness of meaning and of style, {backbone}."] = figures.scatter(both[0].values, both[1].values)
@@ -187,11 +190,10 @@ def what_goes_wrong(given: Material) -> Section:
 
 
 def another_register(given: Material) -> Section:
-    if given.problems is None:
-        return Section("", "")
     tables = [
-        zero_shot(given.found, given.problems, backbone, stage)
+        zero_shot(given.found, problems, lang, backbone, stage)
         for backbone in given.found.backbones
+        for lang, problems in given.problems.items()
         for stage in STAGES
     ]
     return Section(

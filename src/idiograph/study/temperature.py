@@ -10,6 +10,7 @@ from idiograph.study.table import Cell, Row, Table
 
 STAGES = ("main", "temperature", "published")
 SUM = "sum, 0.5 (published)"
+FEW = 2  # temperatures among which there is nothing to choose
 
 
 def setting(run: Run) -> str:
@@ -28,7 +29,7 @@ def tempered(found: Found, backbone: str) -> dict[str, dict[str, Outcome]]:
             grid.setdefault(run.patch, {}).setdefault(setting(run), outcome)
             if run.patch == "whole" and run.score == "maxsim":  # one patch: the sum is the mean
                 grid[run.patch].setdefault(f"{run.tau}", outcome)
-    return {grain: row for grain, row in grid.items() if len(row) > 2}
+    return grid if any(len(row) > FEW for row in grid.values()) else {}
 
 
 def order(columns: set[str]) -> list[str]:
@@ -53,9 +54,9 @@ def temperatures(found: Found, backbone: str, measure: str = "R@20") -> Table:
 
 
 def chosen(found: Found, backbone: str) -> dict[str, Outcome]:
-    """Of each grain the temperature that did best on the validation writers."""
+    """Of each grain that has several the temperature that did best on the validation writers."""
     grid = tempered(found, backbone)
-    return {grain: max(row.values(), key=found.chosen_on) for grain, row in grid.items()}
+    return {grain: max(row.values(), key=found.chosen_on) for grain, row in grid.items() if len(row) > FEW}
 
 
 def at_their_best(found: Found, backbone: str) -> Table:
@@ -63,7 +64,7 @@ def at_their_best(found: Found, backbone: str) -> Table:
     best = chosen(found, backbone)
     whole = sample(found, best, "whole")
     rows = []
-    for grain, outcome in best.items():
+    for grain, outcome in best.items() if len(best) > 1 else ():
         mine = sample(found, best, grain)
         lead = Cell() if grain == "whole" else shown(minus(mine, whole))
         rows.append(Row(f"{named(grain)}, τ = {setting(outcome.run)}", (shown(mine), lead)))

@@ -22,14 +22,14 @@ def negatives(found: Found, backbone: str) -> Table | None:
     rows = []
     for outcome in sorted([usual, *others], key=lambda o: (o.run.batch, o.run.steps)):
         run = outcome.run
-        label = f"batch {run.batch}, {run.steps} steps, {run.batch * run.steps:,} rows".replace(",", " ", 2)
+        label = f"batch {run.batch}, {run.steps} steps, {run.batch * run.steps} rows"
         lead = Cell() if outcome is usual else shown(minus(found.measure(outcome), found.measure(usual)))
         cells = [Cell(float(outcome.about["negatives"]), digits=1)]
         cells += [shown(found.measure(outcome, name)) for name in MEASURES]
         rows.append(Row(label, (*cells, lead)))
     columns = ("negatives an anchor", *MEASURES, f"R@20 − that of batch {usual.run.batch}")
     text = (
-        "A larger batch at equal steps is also more text; the row with more steps shows how much of the gain is text. "
+        "A larger batch at equal steps is also more text; a row with more steps shows how much of the gain is text. "
         "The paper reports a fraction of a point more R@20 from 255 to 511 negatives, at equal steps."
     )
     title = f"More negatives, late interaction at token level, {found.main} sentences, {backbone}"
@@ -41,15 +41,33 @@ def seeds(found: Found, backbone: str) -> Table | None:
     again = [o for o in found.outcomes if o.run.stage == "seeds" and o.run.backbone == backbone]
     rows = []
     for outcome in again:
-        usual = found.outcome(backbone, outcome.run.patch)
-        cells = [shown(found.measure(o)) for o in (usual, outcome)]
-        rows.append(Row(outcome.run.patch, (*cells, shown(minus(found.measure(outcome), found.measure(usual))))))
+        usual = first_seed(found, outcome.run)
+        samples = [found.measure(o) for o in (usual, outcome)]
+        how = "published loss" if outcome.run.score == "maxsim" else "learned temperature"
+        cells = (*map(shown, samples), shown(minus(samples[1], samples[0])), *leads(found, outcome))
+        rows.append(Row(f"{outcome.run.patch}, {how}", cells))
     if not rows:
         return None
     title = f"The same run with another seed, R@20, {found.main} sentences, {backbone}"
     text = "The seed decides the order of the triplets. Intervals here are over author-sets, not over seeds."
-    columns = ("first seed", "second seed", "difference")
-    return Table(f"seeds-{slug(backbone)}", title, columns, tuple(rows), text, "grain")
+    columns = ("first seed", "second seed", "difference", "lead over mean pooling, first seed", "second seed ")
+    return Table(f"seeds-{slug(backbone)}", title, columns, tuple(rows), text, "run")
+
+
+def first_seed(found: Found, run: Run, patch: str = "") -> Outcome | None:
+    """The run of the plan that this one repeats, or the same at another grain."""
+    stage = "published" if run.score == "maxsim" else "main"
+    return found.outcome(run.backbone, patch or run.patch, stage)
+
+
+def leads(found: Found, outcome: Outcome) -> tuple[Cell, Cell]:
+    """How far a grain is ahead of mean pooling with the first seed and with another one."""
+    run = outcome.run
+    if run.patch == "whole":
+        return Cell(), Cell()
+    first = minus(found.measure(first_seed(found, run)), found.measure(first_seed(found, run, "whole")))
+    whole = found.outcome(run.backbone, "whole", "seeds", seed=run.seed, score=run.score)
+    return shown(first), shown(minus(found.measure(outcome), found.measure(whole)))
 
 
 def boundaries(found: Found, backbone: str) -> Table | None:

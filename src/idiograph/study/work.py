@@ -2,13 +2,14 @@
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from idiograph.neural.trial import Trial, Vectors, means
-from idiograph.study.bench import Bench
-from idiograph.study.measured import DEPTH, alignment, cosines, rankings, read_bench, uniformity_parts
+from idiograph.neural.trial import Given, Patches, Trial
+from idiograph.study.bench import Bench, Ints
+from idiograph.study.measured import DEPTH, Scores, alignment, cosines, rankings, read_bench, uniformity_parts
 from idiograph.study.pack import Pack, Problems
 from idiograph.study.plan import UNTRAINED, Run
 from idiograph.study.results import Outcome
@@ -21,28 +22,23 @@ def carry_out(run: Run, pack: Pack, backbone: str, device: str = "auto", progres
     """Train a model as the run says, and read it."""
     begun = time.monotonic()
     longest = int(pack.about["longest"])
-    trial = Trial(backbone, run.model_settings(), longest, device)
+    trial = opened(backbone, run, longest, device)
     about: dict[str, Any] = {"backbone": backbone, "device": trial.device.type, "window": trial.longest}
     if run.rule != UNTRAINED:
         about |= trained(trial, run, pack, progress)
     trial.wait()
     about["seconds_training"] = time.monotonic() - begun
     reader = Reading(trial, run, pack.about.get("keep_own", False))
-    main = pack.main_benches()
-    for bench in (
-        main if run.breadth == "one" else [b for b in pack.benches if b.rule == "base" or run.patch == "whole"]
-    ):
-        if progress:
-            progress(0, None, f"reading {bench.name}")
-        reader.read(bench, main=bench in main)
-    for bench in pack.valid:
-        reader.read_valid(bench)
-    if run.breadth == "all" and pack.problems is not None:
-        reader.read_problems(pack.problems)
-    if run.patch.startswith("learned"):
-        reader.read_cuts(main)
+    reader.read_all(pack, progress)
     about |= {"seconds": time.monotonic() - begun, "read": reader.notes}
     return Outcome(run, about, reader.arrays)
+
+
+def opened(backbone: str, run: Run, longest: int, device: str) -> Trial:
+    """The model that a run begins with; for a run about meaning it may be a file of vectors."""
+    if run.stage == "semantic" and backbone.endswith(".npz"):
+        return Given(Path(backbone))
+    return Trial(backbone, run.model_settings(), longest, device)
 
 
 def trained(trial: Trial, run: Run, pack: Pack, progress: Progress | None) -> dict[str, Any]:
@@ -62,29 +58,46 @@ class Reading:
         self.arrays: dict[str, np.ndarray] = {}
         self.notes: dict[str, Any] = {}
 
+    def read_all(self, pack: Pack, progress: Progress | None = None) -> None:
+        """Every bench that the run is to be measured on."""
+        main = pack.main_benches()
+        whole = self.run.patch == "whole"
+        wide = [bench for bench in pack.benches if bench.rule == "base" or whole]
+        for bench in wide if self.run.breadth == "all" else main:
+            if progress:
+                progress(0, None, f"reading {bench.name}")
+            self.read(bench, main=bench in main)
+        alone = self.run.stage == "semantic"  # nothing is chosen by it
+        for bench in () if alone else pack.valid:
+            self.read_valid(bench)
+        for lang, problems in pack.problems.items():
+            if lang == "en" if alone else self.run.breadth == "all":
+                self.read_problems(lang, problems)
+        if self.run.patch.startswith("learned"):
+            self.read_cuts(main)
+
     def read(self, bench: Bench, main: bool) -> None:
         """One bench at the run's grain; at the others if it is a main one or they are few."""
         few = len(self.run.readings) <= 1 or self.run.rule == UNTRAINED
         others = self.run.readings if main or (few and bench.rule == "base") else ()
-        for grain in (self.run.patch, *others):
-            self.read_at(grain, bench, main)
-
-    def read_at(self, grain: str, bench: Bench, main: bool) -> None:
-        key = f"{grain}|{bench.name}"
-        reader = self.trial.reader(grain, self.run.score == "meansim")
         begun = time.monotonic()
-        patches: Vectors = reader.embed(bench.texts)
+        found = self.trial.read(bench.texts, (self.run.patch, *others))
         self.trial.wait()
-        embedded = time.monotonic()
-        scores = reader.scores([patches[at] for at in bench.anchors], [patches[at] for at in bench.pool])
-        scored = time.monotonic()
+        seconds = time.monotonic() - begun
+        for grain, patches in found.items():
+            self.read_at(grain, patches, bench, main)
+            self.notes[f"{grain}|{bench.name}"]["embed_seconds"] = seconds / len(found)
+
+    def read_at(self, grain: str, patches: Patches, bench: Bench, main: bool) -> None:
+        key = f"{grain}|{bench.name}"
+        begun = time.monotonic()
+        scores = self.scores(patches, bench.anchors, bench.pool)
+        seconds = time.monotonic() - begun
         found = read_bench(scores, bench, self.keep_own)
         self.arrays |= {f"{key}|{name}": value.astype(np.float32) for name, value in found.items()}
-        lengths = np.array([len(rows) for rows in patches])
         self.notes[key] = {
-            "patches": float(lengths[bench.anchors].mean()),
-            "embed_seconds": embedded - begun,
-            "score_seconds": scored - embedded,
+            "patches": float(patches.sizes[bench.anchors].mean()),
+            "score_seconds": seconds,
             "pairs": int(scores.size),
         }
         if main and grain == self.run.patch:
@@ -92,39 +105,38 @@ class Reading:
         if main and grain in ("whole", self.run.patch):
             self.keep_geometry(key, patches, bench)
 
+    def scores(self, patches: Patches, left: Ints, right: Ints) -> Scores:
+        return self.trial.scores(patches, left, right, self.run.score == "meansim")
+
     def read_valid(self, bench: Bench) -> None:
         """Held-out writers by whom temperatures are chosen; never the ones that are reported."""
-        reader = self.trial.reader(self.run.patch, self.run.score == "meansim")
-        patches = reader.embed(bench.texts)
-        scores = reader.scores([patches[at] for at in bench.anchors], [patches[at] for at in bench.pool])
-        self.arrays[f"valid|{bench.name}|measures"] = read_bench(scores, bench, self.keep_own)["measures"].astype(
-            np.float32
-        )
+        patches = self.trial.read(bench.texts, [self.run.patch])[self.run.patch]
+        found = read_bench(self.scores(patches, bench.anchors, bench.pool), bench, self.keep_own)
+        self.arrays[f"valid|{bench.name}|measures"] = found["measures"].astype(np.float32)
 
     def keep_ranking(self, key: str, scores: np.ndarray, bench: Bench) -> None:
         """The head of each ranking, spans of the anchor's own document left out: what failure modes are read from."""
         if self.run.stage in ("main", "published"):
             self.arrays[f"{key}|top"] = rankings(scores, bench.own())[:, :DEPTH].astype(np.int32)
 
-    def keep_geometry(self, key: str, patches: Vectors, bench: Bench) -> None:
-        vectors = means(patches)
+    def keep_geometry(self, key: str, patches: Patches, bench: Bench) -> None:
+        vectors = patches.means()
         found = {"alignment": alignment(vectors, bench), "cosines": cosines(vectors, bench)}
         found["uniformity"] = uniformity_parts(vectors, bench.anchors)
         self.arrays |= {f"{key}|{name}": value.astype(np.float32) for name, value in found.items()}
 
-    def read_problems(self, problems: Problems) -> None:
+    def read_problems(self, lang: str, problems: Problems) -> None:
         """Scores of unknown texts against candidates: their texts end to end, and the mean over their texts."""
-        reader = self.trial.reader(self.run.patch, self.run.score == "meansim")
-        patches = reader.embed(problems.texts)
-        unknown = [patches[at] for at in problems.unknown]
-        joined = reader.scores(unknown, [patches[at] for at in problems.joined])
-        apart = reader.scores(unknown, [patches[at] for at in problems.known])
+        patches = self.trial.read(problems.texts, [self.run.patch])[self.run.patch]
+        both = self.scores(patches, problems.unknown, np.concatenate([problems.joined, problems.known]))
+        joined, apart = np.split(both, [len(problems.joined)], axis=1)
         count = np.bincount(problems.writer, minlength=len(problems.candidates))
-        sums = np.zeros((len(unknown), len(count)))
+        sums = np.zeros((len(both), len(count)))
         np.add.at(sums.T, problems.writer, apart.T.astype(np.float64))
-        self.arrays |= {"pan|joined": joined, "pan|mean": (sums / count).astype(np.float32)}
-        lengths = np.array([len(patches[at]) for at in problems.unknown])
-        self.notes["pan"] = {"patches": float(lengths.mean())}
+        own = problems.candidates[None] == problems.problem[:, None]  # the others are nobody's business
+        for how, scores in (("joined", joined), ("mean", sums / count)):
+            self.arrays[f"pan|{lang}|{how}"] = np.where(own, scores, 0).astype(np.float32)
+        self.notes[f"pan|{lang}"] = {"patches": float(patches.sizes[problems.unknown].mean())}
 
     def read_cuts(self, benches: list[Bench]) -> None:
         """Where a learned model would cut, and how sure it is."""

@@ -9,12 +9,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from idiograph.style.patches import Patches
+from idiograph.style.patches import Patches, ragged_rows
 from idiograph.style.score import part, tiles
-from idiograph.style.tokens import Floats, Ints
+from idiograph.style.tokens import Bools, Floats, Ints
 
 ANCHOR_ROWS, TILE_ROWS = 1024, 1024  # a tile of similarities: 4 MB of float32
 WASTE = 1.1  # how much longer a tile may be than its texts
+CHOSEN_ROWS = 2048  # of chosen texts, scored at once: 3 MB at 384 dimensions
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Wanted:
+    """Which scores of a block of texts against a collection anything depends on: the `depth` best of what is not left out,
+    those that are marked, the pivots, and on which side of the best pivot every other one is."""
+
+    depth: int
+    out: Bools  # (texts, collection)
+    marked: Bools
+    pivots: Bools
 
 
 @dataclass(frozen=True)
@@ -88,5 +100,10 @@ def pairs(a: Patches, at: Ints, b: Patches, to: Ints, mean: bool = True) -> Floa
 def of_one(a: Patches, anchor: int, b: Patches, which: Ints) -> Floats:
     """One text of `a` against some of `b`: sums of best matches."""
     left, _ = part(a, slice(anchor, anchor + 1))
-    chosen = b.take(which)
-    return np.maximum.reduceat(chosen.vectors @ left.T, chosen.starts, axis=0).sum(axis=1)
+    turned, starts, lengths = np.ascontiguousarray(left.T), b.starts[which], b.lengths[which]
+    found = np.empty(len(which), np.float32)
+    for some in tiles(lengths, CHOSEN_ROWS):
+        begins = np.cumsum(lengths[some]) - lengths[some]
+        similar = b.vectors[ragged_rows(starts[some], lengths[some])] @ turned
+        found[some] = np.maximum.reduceat(similar, begins, axis=0).sum(axis=1)
+    return found

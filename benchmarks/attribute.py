@@ -1,0 +1,160 @@
+"""Attribution in a large index: the nearest candidates and a panel against everybody. Same answers? Same ratios? How fast?
+
+    python benchmarks/attribute.py INDEX --model minilm --patch ngram:3 [--grow 100000] [--by author] [--questions 40]
+
+Documents of the index are the questions, each left out of the index while it is asked about. `--grow` first makes a
+larger index in `--room`: further documents by people who do not exist, each made from a real one of the index (half of the
+patches of every passage from another passage, and noise), so that they resemble the real ones.
+"""
+
+import argparse
+import tempfile
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from collection import NOISE
+
+from idiograph.answer.build import prepared, sealed, write
+from idiograph.answer.cohort import Cohort, cohort
+from idiograph.answer.compact import pack
+from idiograph.answer.index import Index
+from idiograph.answer.passages import Passage
+from idiograph.answer.ranking import LARGE, Ranking, rank
+from idiograph.answer.spool import WRITTEN, Spool, batch
+from idiograph.loading import load
+from idiograph.style.patches import Patches, unit
+
+FIRST = 20  # candidates whose standing is compared
+BLOCK = 100  # documents made at once
+
+
+def grown(index: Index, count: int, out: Path) -> Path:
+    """An index of `count` passages: those that are there, and made-up documents."""
+    random = np.random.default_rng(2)
+    with prepared(out, True, None) as (shelf, place):
+        spool = Spool(place / "passages.arrow", index.style.encoder.dim, index.recipe.dtype)
+        with pa.OSFile(str(spool.path), "wb") as sink, pa.ipc.new_file(sink, WRITTEN) as writer:
+            for listed, patches in pieces(index, count, random):
+                writer.write(batch(listed, pack(patches, index.recipe.dtype)))
+                spool.ids += [p.id for p in listed]
+        shelf.create({})
+        write(shelf, spool, index.recipe, {}, index.about)
+        sealed(Path(shelf.where), index.recipe, index.about, {})
+    return out
+
+
+def pieces(index: Index, count: int, random: np.random.Generator) -> Any:
+    """Passages with their patches, block by block."""
+    everything, documents = np.arange(len(index)), len(index.documents)
+    for rows in np.array_split(everything, -(-len(index) // 2000)):
+        yield index.passages_at(rows), index.vectors_at(rows)
+    order = np.argsort(index.owner, kind="stable")
+    members = np.split(order, np.cumsum(np.bincount(index.owner))[:-1])
+    done, made = len(index), 0
+    while done < count:
+        listed: list[Passage] = []
+        parts: list[Patches] = []
+        for _ in range(BLOCK):
+            rows = members[int(random.integers(documents))]
+            person = f"person-{made // 2:06d}"  # two documents each
+            known = index.passages_at(rows)
+            parts.append(
+                mixed(index.vectors_at(rows), index.vectors_at(random.integers(len(index), size=len(rows))), random)
+            )
+            name = {"doc_id": f"made-{made:07d}", "authors": (person,), "names": (person,)}
+            listed += [replace(p, id=f"made-{made:07d}#{p.start}", **name) for p in known]
+            made += 1
+        done += len(listed)
+        yield (
+            listed,
+            Patches(*(np.concatenate([getattr(p, f) for p in parts]) for f in ("vectors", "lengths", "chars"))),
+        )
+
+
+def mixed(one: Patches, other: Patches, random: np.random.Generator) -> Patches:
+    swap = random.random(len(one.vectors)) < 0.5
+    vectors = np.where(swap[:, None], other.vectors[random.integers(len(other.vectors), size=len(swap))], one.vectors)
+    noise = random.standard_normal(vectors.shape, np.float32) * np.float32(NOISE / np.sqrt(vectors.shape[1]))
+    return Patches(unit(vectors + noise), one.lengths, one.chars)
+
+
+def questions(index: Index, everybody: Cohort, count: int) -> list[int]:
+    """Documents whose writers have others in the index; none that was made."""
+    real = np.array([not d.id.startswith("made-") for d in index.documents])
+    several = np.unique(everybody.members[np.repeat(everybody.sizes > 1, everybody.sizes)])
+    chosen = several[real[several]]
+    return np.random.default_rng(5).permutation(chosen)[:count].tolist()
+
+
+def asked(index: Index, everybody: Cohort, documents: list[int], exact: bool) -> tuple[list[Ranking], float]:
+    found, took = [], 0.0
+    for document in documents:
+        vectors, begun = index.vectors_at(everybody.passages_of([document])), time.perf_counter()
+        found.append(rank(index, everybody, vectors, exclude=[everybody.documents[document]], exact=exact))
+        took += time.perf_counter() - begun
+    return found, took / len(documents)
+
+
+def agreement(index: Index, everybody: Cohort, documents: list[int], exact: list[Ranking], fast: list[Ranking]) -> str:
+    first = np.mean([a.who[0] == b.who[0] for a, b in zip(exact, fast, strict=True)])
+    five = np.mean(
+        [len(set(a.who[:5].tolist()) & set(b.who[:5].tolist())) / 5 for a, b in zip(exact, fast, strict=True)]
+    )
+    right = [right_first(index, everybody, documents, found) for found in (exact, fast)]
+    apart = []
+    for a, b in zip(exact, fast, strict=True):
+        z = dict(zip(a.who.tolist(), a.z.tolist(), strict=True))
+        apart += [b.z[at] - z[int(who)] for at, who in enumerate(b.who[:FIRST])]
+    return f"{first:.3f} | {five:.3f} | {right[0]:.3f} / {right[1]:.3f} | {np.mean(apart):+.3f} ± {np.std(apart):.3f}"
+
+
+def right_first(index: Index, everybody: Cohort, documents: list[int], found: list[Ranking]) -> float:
+    """How often the first candidate is a writer of the question."""
+    writers = [set(index.documents[d].authors) for d in documents]
+    return float(np.mean([set(everybody.keys[r.who[0]]) <= w for r, w in zip(found, writers, strict=True)]))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("index", type=Path)
+    parser.add_argument("--model")
+    parser.add_argument("--patch")
+    parser.add_argument("--by", default="set", choices=("set", "author"))
+    parser.add_argument("--questions", type=int, default=40)
+    parser.add_argument("--grow", type=int)
+    parser.add_argument("--room", type=Path, default=Path(tempfile.gettempdir()) / "idiograph-bench")
+    given = parser.parse_args()
+    style = load(given.model, patch=given.patch)
+    index = Index.open(given.index, style)
+    if given.grow:
+        out = given.room / f"grown-{given.grow}"
+        index = Index.open(out if out.exists() else grown(index, given.grow, out), style)
+    begun = time.perf_counter()
+    everybody = cohort(index, given.by)
+    first = time.perf_counter() - begun
+    documents = questions(index, everybody, given.questions)
+    if len(index) <= LARGE:
+        print(f"an index of {len(index)} passages is always searched exactly")
+    on_disk, slow = asked(index, everybody, documents, exact=False)
+    index.load()
+    fast, quick = asked(index, everybody, documents, exact=False)
+    exact, full = asked(index, everybody, documents, exact=True)
+    length = np.mean([len(everybody.passages_of([d])) for d in documents])
+    people = f"{len(everybody.keys)} candidates, {len(documents)} questions of {length:.1f} passages"
+    print(f"{len(index)} passages, {people}; candidates gathered in {first:.2f} s\n")
+    print(
+        "| exact, s | two stages from disk, s | in memory, s | same first | same of five "
+        "| right first: exact / fast | z, fast − exact |"
+    )
+    print("|---|---|---|---|---|---|---|")
+    said = agreement(index, everybody, documents, exact, fast)
+    print(f"| {full:.2f} | {slow:.2f} | {quick:.2f} | {said} |")
+    assert all(np.array_equal(a.who, b.who) for a, b in zip(on_disk, fast, strict=True))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,147 @@
+"""What an evaluation costs as it grows: seconds, memory, and whether the report is the one of the definition.
+
+    python benchmarks/evaluate.py data/arxiv --split train --cache cache/ --sizes 1000x2000 2000x4000
+    python benchmarks/evaluate.py data/arxiv --split train --cache cache/ --sizes 14000x28000 --part 1000 --seconds 500
+
+TRIPLETS is a folder of `idiograph mine`; a size is so many of its anchors against so many passages of its pool, in the order of
+the triplets. Texts are read once, in pieces of a thousand, which the cache keeps. One thread; CPU seconds of the process.
+`--exact` also runs everything in 32 bits, so that the reports can be compared. With `--part` the anchors are taken so many at
+a time, and what is done is noted in the cache: given again, the command goes on; `--seconds` makes it stop after the part in
+which the time is up.
+"""
+
+import argparse
+import json
+import resource
+import time
+from pathlib import Path
+
+import numpy as np
+import torch
+from threadpoolctl import threadpool_limits
+
+from idiograph.evaluate.bench import Benchmark, open_benchmark
+from idiograph.evaluate.run import evaluate, every
+from idiograph.loading import load_ranker
+from idiograph.neural.nearest import settled
+from idiograph.recipe import EvaluateRecipe
+from idiograph.style.model import Style
+from idiograph.style.patches import Patches, join
+from idiograph.style.tokens import Tokens
+
+PIECE = 1000
+RECIPE = EvaluateRecipe(resamples=0)
+
+
+class Stored:
+    """An encoder that has read all texts before."""
+
+    name, fingerprint = "stored", ""
+
+    def __init__(self, patches, texts):
+        self.patches, self.dim = patches, patches.vectors.shape[1]
+        self.place = {text: at for at, text in enumerate(texts)}
+
+    def tokenize(self, texts, keep):  # noqa: ARG002
+        one = np.ones(1, bool)
+        return [
+            Tokens(np.array([self.place[t]]), np.zeros((1, 2), np.int64), np.zeros(1, np.int64), one) for t in texts
+        ]
+
+    def embed(self, tokens, patch, progress=None):  # noqa: ARG002
+        return self.patches.take([int(t.ids[0]) for t in tokens])
+
+
+def cut(found, anchors, pool):
+    """The first anchors and the first spans of the pool: a size is part of a larger one."""
+    inside = (found.triplets < (anchors, pool, pool)).all(axis=1)
+    return Benchmark(found.name, found.anchors[:anchors], found.pool[:pool], found.triplets[inside])
+
+
+def read(style, spans, cache, kind):
+    """The patches of some spans, from the cache as far as they are there."""
+    parts = []
+    for at in range(0, len(spans), PIECE):
+        path = cache / f"{kind}{at // PIECE:03}.npz"
+        if not path.exists() or len(np.load(path)["lengths"]) < len(spans[at : at + PIECE]):
+            begun = time.process_time()
+            patches = style.encode([span.text for span in spans[at : at + PIECE]])
+            print(f"read {path.stem}: {time.process_time() - begun:.0f} s", flush=True)
+            np.savez(path, vectors=patches.vectors, lengths=patches.lengths, chars=patches.chars)
+        kept = Patches(**np.load(path))
+        parts.append(kept.take(range(len(spans[at : at + PIECE]))))
+    return join(parts)
+
+
+def ranker(style, benchmark, cache):
+    sides = [read(style, spans, cache, kind) for kind, spans in (("a", benchmark.anchors), ("p", benchmark.pool))]
+    texts = [span.text for span in (*benchmark.anchors, *benchmark.pool)]
+    return Style(Stored(join(sides), texts), patch=style.patch)
+
+
+def timed(run):
+    wall, cpu = time.perf_counter(), time.process_time()
+    report = run()
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+    return report, time.process_time() - cpu, time.perf_counter() - wall, memory
+
+
+def whole(style, benchmark, cache, exact):
+    stored = ranker(style, benchmark, cache)
+    for name, way in {"settled": settled, **({"32 bits": every} if exact else {})}.items():
+        report, cpu, wall, memory = timed(lambda way=way: evaluate(stored, benchmark, RECIPE, pairs=way))
+        values = " ".join(f"{row.measure} {row.value:.6f}" for row in report.rows)
+        size = f"{len(benchmark.anchors)} × {len(benchmark.pool)}"
+        print(f"{size:15}{name:8} {cpu:7.1f} s CPU {wall:7.1f} s wall, peak {memory:.2f} GB; {values}", flush=True)
+
+
+def in_parts(style, benchmark, cache, part, seconds):
+    """The same, a part of the anchors at a time."""
+    begun, done = time.perf_counter(), cache / f"parts-{len(benchmark.anchors)}x{len(benchmark.pool)}-{part}.jsonl"
+    rows = [json.loads(line) for line in done.read_text().splitlines()] if done.exists() else []
+    stored = ranker(style, benchmark, cache)
+    for first in range(len(rows) * part, len(benchmark.anchors), part):
+        if time.perf_counter() - begun > seconds:
+            break
+        here = (benchmark.triplets[:, 0] >= first) & (benchmark.triplets[:, 0] < first + part)
+        some = Benchmark(
+            "", benchmark.anchors[first : first + part], benchmark.pool, benchmark.triplets[here] - (first, 0, 0)
+        )
+        report, cpu, wall, memory = timed(lambda some=some: evaluate(stored, some, RECIPE, pairs=settled))
+        row = {"first": first, "cpu": cpu, "wall": wall, "memory": memory, "anchors": report.anchors}
+        rows.append(row | {each.measure: each.value for each in report.rows})
+        with done.open("a") as file:
+            file.write(json.dumps(rows[-1]) + "\n")
+        print(json.dumps(rows[-1]), flush=True)
+    cpu, covered = sum(row["cpu"] for row in rows), min(len(rows) * part, len(benchmark.anchors))
+    answered = [row["anchors"] for row in rows]
+    value = float(np.average([row["R@20"] for row in rows], weights=answered))
+    print(f"{covered} of {len(benchmark.anchors)} × {len(benchmark.pool)}: {cpu:.0f} s CPU, R@20 {value:.4f}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("triplets", type=Path)
+    parser.add_argument("--model", default="default@ngram:3")
+    parser.add_argument("--split", default="test")
+    parser.add_argument("--config", default="base-4")
+    parser.add_argument("--cache", type=Path, required=True)
+    parser.add_argument("--sizes", nargs="+", default=["1000x2000", "2000x4000"])
+    parser.add_argument("--exact", action="store_true")
+    parser.add_argument("--part", type=int)
+    parser.add_argument("--seconds", type=float, default=1e9)
+    given = parser.parse_args()
+    torch.set_num_threads(1)
+    given.cache.mkdir(parents=True, exist_ok=True)
+    style, found = load_ranker(given.model), open_benchmark(given.triplets, given.split, given.config)
+    with threadpool_limits(1):
+        for size in given.sizes:
+            benchmark = cut(found, *map(int, size.split("x")))
+            if given.part:
+                in_parts(style, benchmark, given.cache, given.part, given.seconds)
+            else:
+                whole(style, benchmark, given.cache, given.exact)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+"""Is a text of the kind that a calibration knows? And calibrations that know several kinds."""
+
+import json
+
+import pytest
+
+from idiograph.answer.pairing import labelled, open_mixture, open_pairs
+from idiograph.answer.register import ranges, rates, unlike
+from idiograph.corpus.anthology import anthology
+from idiograph.errors import SpecError
+from idiograph.recipe import CalibrateRecipe
+
+ESSAYS = [d.text for d in anthology()]
+STORY = (
+    '"Don\'t you dare!" she cried. "I\'m not going, and you can\'t make me." He laughed at her. "You\'ll see," he said. '
+    '"I\'ve been there." She didn\'t answer him. "Won\'t you come?" he asked her again. "I won\'t!" '
+) * 3
+
+
+def test_rates_are_counted_in_a_thousand_words():
+    found = rates("You and I don't know 12 of them. Why?")
+    assert found["I and you"] == pytest.approx(1000 * 2 / 8)
+    assert found["contractions"] == pytest.approx(1000 / 8)
+    assert found["figures"] == pytest.approx(1000 / 8)
+    assert found["words a sentence"] == pytest.approx(4)
+
+
+def test_a_story_is_unlike_essays_and_an_essay_is_not():
+    known = ranges(ESSAYS[::2])
+    said = unlike([STORY], known)
+    assert any(note.startswith("he and she") and "there 0 to" in note for note in said)
+    assert sum(bool(unlike([text], known)) for text in ESSAYS[1::2]) <= 2
+
+
+def test_one_rate_out_of_range_says_nothing():
+    assert unlike(["He, she, he, she. " * 30], {"he and she": (0.0, 5.0)}) == []
+    assert ranges([]) == {}
+    assert unlike([STORY], {}) == []
+
+
+def test_a_verdict_says_that_the_texts_are_of_another_kind(idiograph, tmp_path, backbones, anthology_corpus):
+    model = ("--model", backbones["bert"], "--patch", "ngram:2")
+    file = tmp_path / "papers.json"
+    args = ("calibrate", backbones["bert"], anthology_corpus.folder, "--patch", "ngram:2", "--pairs", 40)
+    status, _, err = idiograph(*args, "-o", file)
+    assert status == 0, err
+    saved = json.loads(file.read_text())
+    assert "register" in saved["about"]
+    saved["about"]["register"] |= {
+        "he and she": [0, 1],
+        "contractions": [0, 0],
+        "I and you": [0, 2],
+    }  # as papers have it
+    file.write_text(json.dumps(saved))
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.txt").write_text(STORY)
+    status, out, _ = idiograph("verify", tmp_path / "a.txt", tmp_path / "b.txt", *model, "--calibration", file)
+    assert status == 0
+    assert "of another kind than those of the calibration" in " ".join(out.split())
+
+
+def test_a_mixture_has_the_pairs_of_every_folder_and_names_them(anthology_corpus):
+    recipe = CalibrateRecipe(pairs=10)
+    once, fingerprint = open_pairs(anthology_corpus.folder, recipe)
+    folder = str(anthology_corpus.folder)
+    found, source = open_mixture([folder, f"{folder}@first"], recipe)
+    assert len(found) == 2 * len(once)
+    name = f"{anthology_corpus.folder.name} ({fingerprint})"
+    assert source == f"{name}, {name}"
+
+
+def test_a_folder_may_have_a_label_of_its_own(tmp_path):
+    folder = tmp_path / "a@b"
+    folder.mkdir()
+    assert labelled(str(folder), "set") == (folder, "set")  # a folder with an @ in its name is a folder
+    assert labelled(f"{folder}@last", "set") == (folder, "last")
+    with pytest.raises(SpecError, match=r"unknown label 'lst'; choose from .*did you mean 'last'"):
+        labelled("corpus@lst", "set")
