@@ -3,8 +3,8 @@
     python benchmarks/attribute.py INDEX --model minilm --patch ngram:3 [--grow 100000] [--by author] [--questions 40]
 
 Documents of the index are the questions, each left out of the index while it is asked about. `--grow` first makes a
-larger index in `--room`: further documents by people who do not exist, each made from a real one of the index (half of the
-patches of every passage from another passage, and noise), so that they resemble the real ones.
+larger index in `--room`: further documents by people who do not exist, each made from a real one of the index that is no
+question (half of the patches of every passage from another passage, and noise), so that they resemble the real ones.
 """
 
 import argparse
@@ -32,13 +32,15 @@ FIRST = 20  # candidates whose standing is compared
 BLOCK = 100  # documents made at once
 
 
-def grown(index: Index, count: int, out: Path) -> Path:
-    """An index of `count` passages: those that are there, and made-up documents."""
+def grown(index: Index, count: int, spared: list[int], out: Path) -> Path:
+    """An index of `count` passages: those that are there, and made-up documents; none is made from those spared."""
     random = np.random.default_rng(2)
+    index.load()
+    _ = index.passages  # both in memory: passages are read one document at a time
     with prepared(out, True, None) as (shelf, place):
         spool = Spool(place / "passages.arrow", index.style.encoder.dim, index.recipe.dtype)
         with pa.OSFile(str(spool.path), "wb") as sink, pa.ipc.new_file(sink, WRITTEN) as writer:
-            for listed, patches in pieces(index, count, random):
+            for listed, patches in pieces(index, count, spared, random):
                 writer.write(batch(listed, pack(patches, index.recipe.dtype)))
                 spool.ids += [p.id for p in listed]
         shelf.create({})
@@ -47,9 +49,9 @@ def grown(index: Index, count: int, out: Path) -> Path:
     return out
 
 
-def pieces(index: Index, count: int, random: np.random.Generator) -> Any:
+def pieces(index: Index, count: int, spared: list[int], random: np.random.Generator) -> Any:
     """Passages with their patches, block by block."""
-    everything, documents = np.arange(len(index)), len(index.documents)
+    everything, models = np.arange(len(index)), np.setdiff1d(np.arange(len(index.documents)), spared)
     for rows in np.array_split(everything, -(-len(index) // 2000)):
         yield index.passages_at(rows), index.vectors_at(rows)
     order = np.argsort(index.owner, kind="stable")
@@ -59,7 +61,7 @@ def pieces(index: Index, count: int, random: np.random.Generator) -> Any:
         listed: list[Passage] = []
         parts: list[Patches] = []
         for _ in range(BLOCK):
-            rows = members[int(random.integers(documents))]
+            rows = members[int(random.choice(models))]
             person = f"person-{made // 2:06d}"  # two documents each
             known = index.passages_at(rows)
             parts.append(
@@ -132,7 +134,8 @@ def main() -> None:
     index = Index.open(given.index, style)
     if given.grow:
         out = given.room / f"grown-{given.grow}"
-        index = Index.open(out if out.exists() else grown(index, given.grow, out), style)
+        spared = questions(index, cohort(index, given.by), given.questions)
+        index = Index.open(out if out.exists() else grown(index, given.grow, spared, out), style)
     begun = time.perf_counter()
     everybody = cohort(index, given.by)
     first = time.perf_counter() - begun

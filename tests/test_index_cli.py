@@ -69,6 +69,8 @@ def test_a_search_prints_passages_and_honours_filters(idiograph, corpora, index,
         (hits,) = json.loads(out).values()
         assert len(hits) == 3
         assert all(h["domains"] == ["maps"] for h in hits)
+    status, out, _ = idiograph("search", index, corpora / "a.txt", *tiny, "--only-lang", "xx")
+    assert (status, "no document of the index passes these filters" in out) == (0, True)
 
 
 WRONG = {

@@ -329,3 +329,33 @@ def test_the_paper_preset_reads_as_published():
 def test_a_layer_of_before_has_the_settings_of_before():
     layer = PatchPooling("ngram:2", "words", "", None, 0, "budget")
     assert (layer.compress, layer.published) == ("mean", False)
+
+
+def test_the_command_line_takes_them(backbones, tmp_path, idiograph):
+    import json
+
+    triplets(8).save(tmp_path / "some.npz")
+    asked = {"compress": "attention", "adapters": 2, "match": "softmax", "decay": "exp"}
+    options = [part for key, value in asked.items() for part in (f"--{key}", value)]
+    small = ["--steps", 1, "--batch", 4, "--device", "cpu", "--backbone", backbones["bert"], "--patch", "ngram:2"]
+    status, _, said = idiograph("train", tmp_path / "some.npz", "-o", tmp_path / "model", *small, *options)
+    assert status == 0, said
+    made = json.loads((tmp_path / "model" / "manifest.json").read_text())["recipe"]
+    assert {key: made[key] for key in asked} == asked
+
+
+def test_a_style_reads_a_model_of_maxima_by_maxima(backbones):
+    from idiograph.neural.build import ModelSettings, build
+    from idiograph.style.model import Style
+    from idiograph.style.patches import policy
+
+    encoder = build(next(iter(backbones.values())), ModelSettings(patch="ngram:3", compress="max"))
+    style = Style(encoder, patch="ngram:3")
+    tokens = style.tokenize(["The tide came in; nobody, it seems, had looked at the map."])
+    number = torch.from_numpy(policy("ngram:3")(tokens[0], None))  # pyright: ignore[reportArgumentType]
+    vectors = encoder.token_vectors(tokens)[0]
+    largest = torch.stack([vectors[number == at].amax(dim=0) for at in range(int(number.max()) + 1)])
+    expected = torch.nn.functional.normalize(largest, dim=-1)
+    torch.testing.assert_close(
+        torch.from_numpy(encoder.embed(tokens, "ngram:3").vectors), expected, atol=1e-5, rtol=1e-4
+    )

@@ -76,3 +76,16 @@ def test_a_folder_may_have_a_label_of_its_own(tmp_path):
     assert labelled(f"{folder}@last", "set") == (folder, "last")
     with pytest.raises(SpecError, match=r"unknown label 'lst'; choose from .*did you mean 'last'"):
         labelled("corpus@lst", "set")
+
+
+def test_a_calibration_that_comes_with_the_package_is_for_the_model_that_does():
+    from idiograph.answer.verify import open_background
+    from idiograph.cli.verification import beside
+    from idiograph.loading import load
+
+    if not beside("default").is_file():
+        pytest.skip("the model that comes with the package has no calibration yet: idiograph calibrate default CORPUS")
+    known = open_background(beside("default"), load())
+    assert known.calibration.same >= 100
+    assert "/" not in known.calibration.source.replace(" (", "")  # names of corpora, not places on somebody's disk
+    assert set(known.about["register"]) == set(rates("One text."))

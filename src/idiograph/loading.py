@@ -19,6 +19,7 @@ BASELINES: dict[str, Callable[[], Ranker]] = {
     "ngrams": NGrams,
 }
 NATIVE = "native:"  # before a model that is to be run as its library runs it
+LAYERS = "layers:"  # before a model of which all layers are to be read, and not the last alone
 
 
 def load(
@@ -29,17 +30,21 @@ def load(
     score: str = "meansim",
     window: int | None = None,
     beyond: Literal["read", "cut"] = "read",
+    layers: Literal["last", "mean"] = "last",
     progress: Progress | None = None,
 ) -> Style:
     """Open a model as a Style: the one that comes with the package, `minilm`, a folder, or a Hugging Face name.
 
     `patch` and `keep` default to what the folder was trained with, and `window`, the most tokens that are read at once,
     to what it was made with; no model reads more at once than its weights allow. A longer text is read piece by piece,
-    or, with `beyond="cut"`, only its beginning. A hub name is looked up in the local cache first.
+    or, with `beyond="cut"`, only its beginning. `layers="mean"` takes the mean of all layers of a model that was trained on
+    its last: what lower layers know of style, training on meaning has often taken out of the last one. A hub name is
+    looked up in the local cache first.
     """
+    from idiograph.neural.build import all_layers
     from idiograph.neural.encoder import Encoder
 
-    encoder = Encoder.open(folder_of(model))
+    encoder = all_layers(folder_of(model)) if layers == "mean" else Encoder.open(folder_of(model))
     if window:
         encoder.window = min(window, encoder.reach)
     encoder.beyond = beyond
@@ -52,7 +57,8 @@ def load_ranker(name: str, **settings: Any) -> Ranker:
     """A baseline by its name, or else a model; `default` is the one that comes with the package, `minilm` a general one.
 
     `MODEL@ngram:3` reads a model at that grain; `native:MODEL` runs it with its own pooling, prompts and similarity;
-    `MODEL+0.5*ngrams` adds the scores of several, each brought to one scale and weighted.
+    `layers:MODEL` takes the mean of all its layers; `MODEL+0.5*ngrams` adds the scores of several, each brought to one
+    scale and weighted.
     """
     if len(parts := terms(name)) > 1:
         return Blend(tuple((weight, load_ranker(part, **settings)) for weight, part in parts))
@@ -63,6 +69,8 @@ def load_ranker(name: str, **settings: Any) -> Ranker:
 
         model = name.removeprefix(NATIVE)
         return Native(str(folder_of(model)))
+    if name.startswith(LAYERS):
+        return load_ranker(name.removeprefix(LAYERS), **settings, layers="mean")
     model, grain = model_and_grain(name)
     given = {**settings, "patch": grain} if grain else settings
     return load(model, **given)

@@ -200,7 +200,8 @@ def print_all(answers: dict[str, Any]) -> None:
         if hits:
             print_hits(path, hits)
         else:
-            out.print(f"{path}: no document of the index passes these filters", highlight=False, markup=False)
+            said = f"{path}: no document of the index passes these filters"
+            out.print(said, highlight=False, markup=False, soft_wrap=True)
 
 
 def as_row(hit: Any) -> dict[str, Any]:

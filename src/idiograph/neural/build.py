@@ -10,7 +10,7 @@ from sentence_transformers.base.modules import Dense, Transformer
 from sentence_transformers.sentence_transformer.modules import WeightedLayerPooling
 from torch import nn
 
-from idiograph.errors import SpecError
+from idiograph.errors import ModelError, SpecError
 from idiograph.neural.adapters import adapt
 from idiograph.neural.encoder import Encoder, assemble
 from idiograph.neural.learned import BOUNDARIES, attach, layer_of
@@ -90,6 +90,17 @@ def kept_layers(settings: ModelSettings) -> tuple[type[nn.Module], ...]:
 def pooling(settings: ModelSettings) -> str:
     """How the patch layer compresses. Attention is a layer of its own, in front of a mean."""
     return "max" if settings.compress == "max" else "mean"
+
+
+def all_layers(folder: str | Path) -> Encoder:
+    """A model as it is, with the mean of all its layers in place of the last one; nothing is trained."""
+    opened = Encoder.open(folder)
+    if any(isinstance(module, (Dense, WeightedLayerPooling)) for module in opened.model):
+        raise ModelError(f"model '{opened.name}' has layers of its own behind the last; read it without 'layers:'")
+    read = opened.layer
+    encoder = build(folder, ModelSettings(patch=read.patch or "auto", keep=read.keep, layers="mean"))
+    encoder.name = f"layers:{encoder.name}"
+    return encoder
 
 
 def added(opened: Encoder, own: Sequence[nn.Module], settings: ModelSettings) -> list[nn.Module]:

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from idiograph.errors import ModelError
 from idiograph.neural import modules
-from idiograph.neural.modules import PatchPooling, pool, word_starts
+from idiograph.neural.modules import PatchPooling, word_starts
 from idiograph.neural.pieces import groups, pieces
 from idiograph.style.model import Progress
 from idiograph.style.patches import Patches, extent, policy
@@ -158,7 +158,7 @@ class Encoder:
         self, tokens: Sequence[Tokens], vectors: Tensor, numbers: Sequence[np.ndarray]
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         padded = pad([torch.from_numpy(n) for n in numbers], -1).to(vectors.device)
-        means, mask = pool(vectors, padded)
+        means, mask = self.layer.pooled(vectors, padded)
         rows = nn.functional.normalize(means.float(), dim=-1)[mask].cpu().numpy()
         ends = np.cumsum(mask.sum(dim=1).cpu().numpy())
         return iter([(r, extent(t, n)) for r, t, n in zip(np.split(rows, ends[:-1]), tokens, numbers, strict=True)])

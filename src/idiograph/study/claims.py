@@ -173,12 +173,13 @@ def by_temperature(found: Found, backbone: str) -> Iterator[Claim]:
 
 def lengths(found: Found, backbone: str) -> Iterator[Claim]:
     """Every model gets better with longer spans, at equal pools."""
-    outcome, (least, *_, most) = found.outcome(backbone, "ngram:2"), found.lengths
+    outcome, (least, *_, most) = found.patched(backbone), found.lengths
+    grain = outcome.run.patch if outcome else ""
     short, long = (found.measure(outcome, "R@20", size) for size in (least, most))
-    theirs = RETRIEVAL[10]["ngram:2"][0] - RETRIEVAL[2]["ngram:2"][0]
+    theirs = RETRIEVAL[10][grain][0] - RETRIEVAL[2][grain][0] if grain else NAN
     cell = unpaired(long, short, theirs)
     said = "Longer spans are easier, with pools of equal size"
-    yield Claim(said, f"R@20 at ngram:2, {most} − {least} sentences", backbone, cell, above(cell))
+    yield Claim(said, f"R@20 at {grain}, {most} − {least} sentences", backbone, cell, above(cell))
 
 
 def sizes(found: Found, backbone: str) -> Iterator[Claim]:
@@ -223,11 +224,11 @@ def meaning(found: Found, backbone: str) -> Iterator[Claim]:
 
 
 def failing(found: Found, backbone: str) -> Iterator[Claim]:
-    outcome = found.outcome(backbone, "ngram:2")
+    outcome = found.patched(backbone)
     if outcome is None or not ranked(found, outcome):
         return
     benches = found.on("base")
-    parts = [distractors(b, outcome.arrays[f"ngram:2|{b.name}|top"]) for b in benches]
+    parts = [distractors(b, outcome.arrays[f"{outcome.run.patch}|{b.name}|top"]) for b in benches]
     clusters = np.concatenate([bench.clusters for bench in benches])
     for quantity, said in (
         ("same field", "Distractors share the anchor's field more often than chance"),

@@ -1,6 +1,8 @@
 """Is topic decoupled? What words alone can do with positives from anywhere and from other documents, and what models that
 were trained on either can."""
 
+from functools import lru_cache
+
 import numpy as np
 
 from idiograph.evaluate.pairs import SCORERS, Texts, jaccard
@@ -27,8 +29,15 @@ def lexical(benches: list[Bench], scorer: str) -> Sample | None:
     """How often a cheap measure puts the positive first; BM25 counts a tie as lost, as in the published study."""
     if not benches:
         return None
-    won = [outcome(SCORERS[scorer](texts_of(bench)), scorer == STRICT) for bench in benches]
-    return Sample(np.concatenate(won), np.concatenate([bench.triplet_clusters for bench in benches]))
+    return Sample(
+        np.concatenate([won(bench, scorer) for bench in benches]),
+        np.concatenate([bench.triplet_clusters for bench in benches]),
+    )
+
+
+@lru_cache(256)  # a study asks for the same again with every backbone
+def won(bench: Bench, scorer: str) -> Doubles:
+    return outcome(SCORERS[scorer](texts_of(bench)), scorer == STRICT)
 
 
 def outcome(scores: tuple[Doubles, Doubles], strict: bool) -> Doubles:

@@ -62,13 +62,13 @@ def legend(figure: Any, axes: Sequence[Any]) -> None:
     """One for all panels, below them: it hides no line."""
     found = {label: handle for axis in axes for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)}
     if found:
-        columns = min(len(found), 4)
+        columns = math.ceil(len(found) / math.ceil(len(found) / 5))
         figure.legend(
             found.values(), found.keys(), loc="outside lower center", ncols=columns, frameon=False, fontsize=8
         )
 
 
-def draw(axis: Any, places: Sequence[float], cells: Sequence[Cell], label: str, colour: str) -> None:
+def draw(axis: Any, places: Sequence[float], cells: Sequence[Cell], label: str, colour: str, line: str = "-") -> None:
     known = [(at, cell) for at, cell in zip(places, cells, strict=True) if cell.known]
     if not known:
         return
@@ -76,8 +76,8 @@ def draw(axis: Any, places: Sequence[float], cells: Sequence[Cell], label: str, 
     low, high = (np.array([getattr(cell, side) for _, cell in known]) for side in ("low", "high"))
     error = np.nan_to_num(np.stack([values - low, high - values]))
     axis.errorbar(
-        [at for at, _ in known], values, yerr=error, label=label, color=colour, marker="o", markersize=3, linewidth=1.2,
-        elinewidth=0.7,
+        [at for at, _ in known], values, yerr=error, label=label or None, color=colour, marker="o", markersize=3,
+        linestyle=line, linewidth=1.2, elinewidth=0.7,
     )  # fmt: skip
 
 
@@ -96,10 +96,17 @@ def bars(groups: Mapping[str, Mapping[str, float]], label: str) -> str:
 
 
 def temperature(table: Table, published: str) -> str:
-    """A line a grain over the temperatures; the published one is marked."""
+    """A line a grain over the fixed temperatures, and points for what is learned or summed; the published one is marked."""
     figure, (axis,) = panels(1, width=8.5, height=4.2)
-    draw_rows(axis, table, range(len(table.columns)))
-    axis.set(xticks=range(len(table.columns)), xticklabels=table.columns, xlabel="temperature", ylabel="R@20")
+    fixed = [at for at, column in enumerate(table.columns) if column.replace(".", "", 1).isdigit()]
+    others = [at for at in range(len(table.columns)) if at not in fixed]
+    for turn, row in enumerate(table.rows):
+        shift = 0.07 * (turn - (len(table.rows) - 1) / 2)
+        lined = any(row.cells[at].known for at in fixed)
+        for label, part, line in ((row.label, fixed, "-"), ("" if lined else row.label, others, "")):
+            draw(axis, [at + shift for at in part], [row.cells[at] for at in part], label, COLOURS[turn], line)
+    names = [column.replace(" (", "\n(") for column in table.columns]
+    axis.set(xticks=range(len(names)), xticklabels=names, xlabel="temperature", ylabel="R@20")
     if published in table.columns:
         at = table.columns.index(published)
         axis.axvspan(at - 0.4, at + 0.4, color=SOFT, alpha=0.18, linewidth=0)
@@ -109,26 +116,26 @@ def temperature(table: Table, published: str) -> str:
 
 def geometry(table: Table) -> str:
     """Alignment against uniformity: ours filled, the published ones hollow."""
-    figure, axes = panels(2, width=9.5, height=3.6)
-    for side, axis in zip(("ours", "published"), axes, strict=True):
-        for number, row in enumerate(table.rows):
-            near, far = (cell.value if side == "ours" else cell.published for cell in row.cells)
-            if not math.isnan(near + far):
-                axis.plot([far], [near], marker="o", linestyle="", color=COLOURS[number % len(COLOURS)])
-                axis.annotate(row.label, (far, near), fontsize=7, xytext=(4, 3), textcoords="offset points")
-        axis.set(xlabel="uniformity (lower: more spread)", ylabel="alignment (lower: closer)", title=side)
-        axis.margins(0.25)
+    figure, (axis,) = panels(1, width=7.5, height=4.2)
+    for number, row in enumerate(table.rows):
+        colour = COLOURS[number % len(COLOURS)]
+        ours, theirs = ([getattr(cell, kind) for cell in row.cells] for kind in ("value", "published"))
+        axis.plot(ours[1:], ours[:1], "o", color=colour, label=row.label)
+        axis.plot(theirs[1:], theirs[:1], "o", color=colour, markerfacecolor="none")
+    axis.set(xlabel="uniformity (lower: more spread)", ylabel="alignment (lower: closer)")
+    axis.set_title("filled: here; hollow: published", fontsize=9)
+    legend(figure, [axis])
     return svg(figure)
 
 
-def scatter(meaning: Doubles, style: Doubles, limit: int = 800) -> str:
+def scatter(meaning: Doubles, style: Doubles, by: str, limit: int = 800) -> str:
     """Pairs by likeness of meaning and of style: positives and negatives."""
     figure, (axis,) = panels(1, width=6.0, height=4.2)
     for column, (label, colour) in enumerate((("same author", FIRST), ("different authors", SOFT))):
         axis.scatter(
             meaning[:limit, column], style[:limit, column], s=6, alpha=0.5, color=colour, label=label, rasterized=True
         )
-    axis.set(xlabel="likeness of meaning (untrained)", ylabel="likeness of style (trained)")
+    axis.set(xlabel=f"likeness of meaning ({by})", ylabel="likeness of style (trained)")
     axis.legend(frameon=False)
     return svg(figure)
 

@@ -83,6 +83,10 @@ class Found:
     def untrained(self, backbone: str) -> Outcome | None:
         return self.outcome(backbone, "whole", rule=UNTRAINED)
 
+    def patched(self, backbone: str, stage: str = "main") -> Outcome | None:
+        """A model with short patches: of two tokens as in the paper, or else of three."""
+        return self.outcome(backbone, "ngram:2", stage) or self.outcome(backbone, "ngram:3", stage)
+
     def on(self, rule: str = "base", sentences: int | None = None, corpus: str = "") -> list[Bench]:
         size = sentences or self.main
         return [b for b in self.benches if (b.rule, b.sentences) == (rule, size) and corpus in ("", b.corpus)]

@@ -34,6 +34,7 @@ class Account:
     backbones: tuple[str, ...]
     runs: tuple[dict[str, Any], ...]
     planned: int = 0
+    done: int = 0  # of what was planned
     version: str = ""
 
 

@@ -172,7 +172,7 @@ def reported(folders: Mapping[str, Path], out: Path, wanted: Wanted, tell: Progr
     tokens = 128 if wanted.quick else 512
     sections = chapters(Material(found, pack.problems, counts, entropies(folders), tokens))
     made = claims(found)
-    page = write(out, sections, made, account(found, wanted, len(pack.runs)))
+    page = write(out, sections, made, account(found, wanted, pack))
     tables = sum(len(section.tables) for section in sections)
     summary = {"runs": len(found.outcomes), "tables": tables, "claims": len(made)}
     seal(out, Manifest("study", {"preset": wanted.recipe.preset, "quick": wanted.quick}, {}, summary))
@@ -190,7 +190,7 @@ def entropies(folders: Mapping[str, Path]) -> dict[str, dict[str, float]]:
     return merged
 
 
-def account(found: Found, wanted: Wanted, planned: int) -> Account:
+def account(found: Found, wanted: Wanted, pack: Pack) -> Account:
     """How every number came about."""
     runs = []
     for outcome in found.outcomes:
@@ -206,4 +206,6 @@ def account(found: Found, wanted: Wanted, planned: int) -> Account:
     names = tuple(wanted.backbones) or tuple(found.backbones)
     corpora = tuple(found.corpora)
     about = (wanted.recipe.preset, wanted.quick, wanted.commands, corpora, names, tuple(runs))
-    return Account(*about, planned=planned, version=wanted.version)
+    planned = {run.name for run in pack.runs}
+    done = len(planned & {outcome.run.name for outcome in found.outcomes})
+    return Account(*about, len(planned), done, wanted.version)

@@ -12,7 +12,7 @@ from idiograph.study.cost import costs
 from idiograph.study.decoupling import accuracies, overlaps, texts_of
 from idiograph.study.failures import modes, ranked
 from idiograph.study.found import Found
-from idiograph.study.geometry import pairs, semantic, spread
+from idiograph.study.geometry import meant, pairs, semantic, spread
 from idiograph.study.granularity import by_corpus, lead, retrieval, swap
 from idiograph.study.pack import Problems
 from idiograph.study.pan import zero_shot
@@ -169,7 +169,9 @@ def where_texts_lie(given: Material) -> Section:
             drawn[f"Alignment and uniformity, {backbone}: {table.title.split(', ')[-1]}."] = figures.geometry(table)
         both = pairs(found, backbone)
         if both is not None:
-            drawn[f"Likeness of meaning and of style, {backbone}."] = figures.scatter(both[0].values, both[1].values)
+            drawn[f"Likeness of meaning and of style, {backbone}."] = figures.scatter(
+                both[0].values, both[1].values, meant(found)
+            )
     return Section(
         "Geometry, and whether style is more than meaning", "", tuple(table for table in tables if table.rows), drawn
     )
@@ -179,7 +181,7 @@ def what_goes_wrong(given: Material) -> Section:
     found = given.found
     tables = []
     for backbone in found.backbones:
-        for outcome in (found.outcome(backbone, "ngram:2"), found.outcome(backbone, "ngram:2", "published")):
+        for outcome in (found.patched(backbone, stage) for stage in STAGES):
             if outcome is not None and ranked(found, outcome):
                 tables += [modes(found, outcome), modes(found, outcome, published=True)]
     text = (

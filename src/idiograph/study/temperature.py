@@ -4,7 +4,7 @@ import math
 
 from idiograph.study.found import Found, Sample, minus, shown
 from idiograph.study.granularity import marked, named, note, slug
-from idiograph.study.plan import PUBLISHED, Run
+from idiograph.study.plan import GRAINS, PUBLISHED, Run
 from idiograph.study.results import Outcome
 from idiograph.study.table import Cell, Row, Table
 
@@ -29,7 +29,9 @@ def tempered(found: Found, backbone: str) -> dict[str, dict[str, Outcome]]:
             grid.setdefault(run.patch, {}).setdefault(setting(run), outcome)
             if run.patch == "whole" and run.score == "maxsim":  # one patch: the sum is the mean
                 grid[run.patch].setdefault(f"{run.tau}", outcome)
-    return grid if any(len(row) > FEW for row in grid.values()) else {}
+    if not any(len(row) > FEW for row in grid.values()):
+        return {}
+    return {grain: grid[grain] for grain in sorted(grid, key=GRAINS.index)}
 
 
 def order(columns: set[str]) -> list[str]:
