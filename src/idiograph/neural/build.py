@@ -98,7 +98,8 @@ def all_layers(folder: str | Path) -> Encoder:
     if any(isinstance(module, (Dense, WeightedLayerPooling)) for module in opened.model):
         raise ModelError(f"model '{opened.name}' has layers of its own behind the last; read it without 'layers:'")
     read = opened.layer
-    encoder = build(folder, ModelSettings(patch=read.patch or "auto", keep=read.keep, layers="mean"))
+    shape = ModelSettings(patch=read.patch or "auto", keep="words" if read.keep == "words" else "all", layers="mean")
+    encoder = build(folder, shape)
     encoder.name = f"layers:{encoder.name}"
     return encoder
 
