@@ -127,7 +127,8 @@ class Encoder:
         """The patches of each text, in the order given; inside, texts of like length go through together."""
         order = sorted(range(len(tokens)), key=lambda at: len(tokens[at]))
         parts: dict[int, tuple[np.ndarray, np.ndarray]] = {}
-        for batch in batches(order, [len(t) for t in tokens]):
+        for group in groups([len(tokens[at]) for at in order], BATCH_TOKENS):
+            batch = order[group]
             rows = [tokens[at] for at in batch]
             for at, part in zip(batch, self._embed(rows, patch), strict=True):
                 parts[at] = part
@@ -228,18 +229,6 @@ class Encoder:
             entry["type"] = entry["type"].replace(f"{modules.__name__}.", f"{LAYER_MODULE}.")
         (folder / "modules.json").write_text(json.dumps(listing, indent=2), encoding="utf-8")
         shutil.copyfile(modules.__file__, folder / LAYER_FILE)
-
-
-def batches(order: Sequence[int], lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Runs of texts in `order` whose padded size stays within BATCH_TOKENS."""
-    batch: list[int] = []
-    for at in order:
-        if batch and (len(batch) + 1) * max(lengths[at], lengths[batch[-1]]) > BATCH_TOKENS:
-            yield batch
-            batch = []
-        batch.append(at)
-    if batch:
-        yield batch
 
 
 def pad(rows: Sequence[Tensor], value: int) -> Tensor:
