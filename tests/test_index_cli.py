@@ -117,3 +117,12 @@ def test_an_empty_index_says_so(idiograph, corpora, index, tiny):
     status, _, err = idiograph("search", index, corpora / "a.txt", *tiny)
     assert status == 1
     assert "is empty; add documents" in err
+
+
+def test_a_new_index_brings_no_warnings_of_the_storage_below(corpora, tmp_path, tiny):
+    import subprocess
+    import sys
+
+    command = [sys.executable, "-m", "idiograph", "index", corpora / "three", "-o", tmp_path / "new", *tiny]
+    done = subprocess.run([*map(str, command)], capture_output=True, text=True, timeout=120, check=True)
+    assert "WARN" not in done.stdout + done.stderr

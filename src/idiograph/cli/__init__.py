@@ -79,7 +79,8 @@ def build() -> typer.Typer:
 def main() -> NoReturn:
     """Run the command line: 0 done, 1 the input was wrong, 2 usage; one line on standard error, never a traceback."""
     status: object = 0
-    os.environ.setdefault("LANCE_LOG", "error")  # LanceDB warns of every table that is new
+    for name in ("LANCE_LOG", "LANCEDB_LOG"):
+        os.environ.setdefault(name, "error")  # LanceDB warns of every table that is new
     try:
         status = build()(standalone_mode=False)
         if status == INTERRUPTED:  # typer answers Ctrl-C itself
