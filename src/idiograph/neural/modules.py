@@ -283,7 +283,19 @@ def first(kept: Tensor) -> Tensor:
     return kept & (kept.cumsum(dim=1) == 1)
 
 
-class Centering(Module):
+class Weighted(Module):
+    """A layer that is saved with its weights, beside its settings."""
+
+    def save(self, output_path: str, *args: Any, safe_serialization: bool = True, **kwargs: Any) -> None:  # noqa: ARG002
+        self.save_config(output_path)
+        self.save_torch_weights(output_path, safe_serialization=safe_serialization)
+
+    @classmethod
+    def load(cls, model_name_or_path: str, *args: Any, **kwargs: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
+        return load_weights(super().load(model_name_or_path, *args, **kwargs), model_name_or_path, kwargs)
+
+
+class Centering(Weighted):
     """Takes the mean token vector off every token, so that what all texts share does not count as likeness.
 
     The mean is a running one over the training texts. It moves in `settle`, between steps, so that a batch that is encoded
@@ -319,16 +331,8 @@ class Centering(Module):
             self.begun.fill_(True)
         self.pending.zero_()
 
-    def save(self, output_path: str, *args: Any, safe_serialization: bool = True, **kwargs: Any) -> None:  # noqa: ARG002
-        self.save_config(output_path)
-        self.save_torch_weights(output_path, safe_serialization=safe_serialization)
 
-    @classmethod
-    def load(cls, model_name_or_path: str, *args: Any, **kwargs: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return load_weights(super().load(model_name_or_path, *args, **kwargs), model_name_or_path, kwargs)
-
-
-class Weighing(Module):
+class Weighing(Weighted):
     """Lets some tokens count for more in their patch than others: the attention of one learned query.
 
     Patches are scaled to unit length behind this layer, so that a weighted mean need not be divided by its weights: each
@@ -350,14 +354,6 @@ class Weighing(Module):
         weight = (self.key(vectors).float() @ self.query.float() * self.size**-0.5).clamp(-self.LIMIT, self.LIMIT).exp()
         features["token_embeddings"] = vectors * weight.unsqueeze(-1).to(vectors.dtype)
         return features
-
-    def save(self, output_path: str, *args: Any, safe_serialization: bool = True, **kwargs: Any) -> None:  # noqa: ARG002
-        self.save_config(output_path)
-        self.save_torch_weights(output_path, safe_serialization=safe_serialization)
-
-    @classmethod
-    def load(cls, model_name_or_path: str, *args: Any, **kwargs: Any) -> Any:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return load_weights(super().load(model_name_or_path, *args, **kwargs), model_name_or_path, kwargs)
 
 
 LAYERS = (PatchPooling, Centering, Weighing)  # what may stand in the list of modules of a saved folder
