@@ -67,4 +67,4 @@ def test_a_package_without_its_model_says_so(monkeypatch, tmp_path):
 
 def test_its_manifest_names_the_runs_it_was_made_from():
     manifest = json.loads((default_folder() / "manifest.json").read_text())
-    assert set(manifest["inputs"]) == {"first", "second"}
+    assert set(manifest["inputs"]) == {"first", "second", "third"}

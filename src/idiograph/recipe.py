@@ -227,7 +227,7 @@ class TrainRecipe(Stage):
     keep: Literal["all", "words"] = "all"
     head: Literal["none", "linear", "mlp"] = "none"
     dim: Annotated[int, Field(ge=1)] | Literal["none"] = "none"
-    layers: Literal["last", "mean"] = "last"
+    layers: Literal["last", "mean", "wording"] = "last"
     center: bool = False
     boundaries: Literal["budget", "reg1", "reg2"] = "budget"
     compress: Literal["mean", "max", "attention"] = "mean"

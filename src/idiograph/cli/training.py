@@ -23,7 +23,9 @@ def train(
     keep: Annotated[str | None, typer.Option(help="all tokens, or words without punctuation.")] = None,
     head: Annotated[str | None, typer.Option(help="none, linear or mlp.")] = None,
     dim: Annotated[str | None, typer.Option(help="Width of the vectors, or none for the backbone's.")] = None,
-    layers: Annotated[str | None, typer.Option(help="last, or mean for a learned mixture of all.")] = None,
+    layers: Annotated[
+        str | None, typer.Option(help="last, mean (a learned mixture of all), or wording (the first beside the last).")
+    ] = None,
     compress: Annotated[str | None, typer.Option(help="A patch is the mean, max or attention of its tokens.")] = None,
     adapters: Annotated[int | None, typer.Option(help="Learn low-rank adapters of this rank, not the weights.")] = None,
     loss: Annotated[str | None, typer.Option(help="infonce, triplet, margin, hard-margin or hybrid.")] = None,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from sentence_transformers.base.modules import Dense, Transformer
@@ -14,13 +14,13 @@ from idiograph.errors import ModelError, SpecError
 from idiograph.neural.adapters import adapt
 from idiograph.neural.encoder import Encoder, assemble
 from idiograph.neural.learned import BOUNDARIES, attach, layer_of
-from idiograph.neural.modules import Centering, Weighing
+from idiograph.neural.modules import Centering, Weighing, Wording
 from idiograph.spec import parse, unknown
 from idiograph.style.model import KEEP
 from idiograph.style.patches import POLICIES
 
 HEADS = ("linear", "mlp", "none")
-LAYERS = ("last", "mean")
+LAYERS = ("last", "mean", "wording")
 COMPRESSIONS = ("attention", "max", "mean")
 READINGS = ("published", "sound")
 WIDEN = 4  # how much wider the middle of the MLP head is: that of the published code
@@ -34,7 +34,7 @@ class ModelSettings:
     keep: Literal["all", "words"] = "all"
     head: str = "none"
     dim: int | Literal["none"] = "none"
-    layers: str = "last"  # `mean` mixes all layers, with weights that are learned
+    layers: str = "last"  # `mean` mixes all with learned weights; `wording` adds the first to the last, rare words most
     center: bool = False  # take the mean vector of all tokens off each
     boundaries: str = "budget"  # how `learned:N` patches are found
     compress: str = "mean"  # what a patch is made of its tokens by
@@ -84,6 +84,7 @@ def kept_layers(settings: ModelSettings) -> tuple[type[nn.Module], ...]:
         WeightedLayerPooling,
         Centering,
         *([Weighing] if settings.compress == "attention" else []),
+        *([Wording] if settings.layers == "wording" else []),
     )
 
 
@@ -95,7 +96,7 @@ def pooling(settings: ModelSettings) -> str:
 def all_layers(folder: str | Path) -> Encoder:
     """A model as it is, with the mean of all its layers in place of the last one; nothing is trained."""
     opened = Encoder.open(folder)
-    if any(isinstance(module, (Dense, WeightedLayerPooling)) for module in opened.model):
+    if any(isinstance(module, (Dense, WeightedLayerPooling, Wording)) for module in opened.model):
         raise ModelError(f"model '{opened.name}' has layers of its own behind the last; read it without 'layers:'")
     read = opened.layer
     shape = ModelSettings(patch=read.patch or "auto", keep="words" if read.keep == "words" else "all", layers="mean")
@@ -107,10 +108,15 @@ def all_layers(folder: str | Path) -> Encoder:
 def added(opened: Encoder, own: Sequence[nn.Module], settings: ModelSettings) -> list[nn.Module]:
     """The modules that the backbone does not come with."""
     extra: list[nn.Module] = []
-    width = opened.dim if settings.dim == "none" else settings.dim
+    fresh_wording = settings.layers == "wording" and not any(isinstance(module, Wording) for module in own)
+    wide = opened.dim * (2 if fresh_wording else 1)
+    width = wide if settings.dim == "none" else settings.dim
     if settings.layers == "mean" and not any(isinstance(module, WeightedLayerPooling) for module in own):
         extra.append(mixed_layers(own[0]))
-    extra += projection(opened.dim, settings)
+    if fresh_wording:
+        config = show_layers(own[0])
+        extra.append(Wording(config.hidden_size, config.vocab_size))
+    extra += projection(wide, settings)
     if settings.center and not any(isinstance(module, Centering) for module in own):
         extra.append(Centering(width))
     if settings.compress == "attention" and not any(isinstance(module, Weighing) for module in own):
@@ -120,10 +126,16 @@ def added(opened: Encoder, own: Sequence[nn.Module], settings: ModelSettings) ->
 
 def mixed_layers(transformer: nn.Module) -> WeightedLayerPooling:
     """The mean of all layers, with weights that are equal at first and are learned."""
+    config = show_layers(transformer)
+    return WeightedLayerPooling(config.hidden_size, num_hidden_layers=config.num_hidden_layers, layer_start=0)
+
+
+def show_layers(transformer: nn.Module) -> Any:
+    """Have a backbone hand on all its layers; its configuration."""
     assert isinstance(transformer, Transformer)
     config = transformer.model.config
     config.output_hidden_states = True
-    return WeightedLayerPooling(config.hidden_size, num_hidden_layers=config.num_hidden_layers, layer_start=0)
+    return config
 
 
 def projection(size: int, settings: ModelSettings) -> list[nn.Module]:

@@ -356,4 +356,33 @@ class Weighing(Weighted):
         return features
 
 
-LAYERS = (PatchPooling, Centering, Weighing)  # what may stand in the list of modules of a saved folder
+class Wording(Weighted):
+    """Puts beside what a token means in its text the token itself: the last layer and a lower one, end to end, both of unit
+    length, the lower one times the weight of the token.
+
+    The last layer of a trained model says nearly the same of every patch of a text: what the text is about. The lower
+    one still tells patches apart. Weights begin as `rarity` gives them and are learned; a zero leaves a token to its text.
+    """
+
+    config_keys = ["width", "vocabulary", "layer"]
+
+    def __init__(self, width: int, vocabulary: int, layer: int = 1) -> None:
+        super().__init__()
+        self.width, self.vocabulary, self.layer = width, vocabulary, layer
+        self.weight = nn.Parameter(torch.ones(vocabulary))
+
+    def forward(self, features: dict[str, Any], **kwargs: Any) -> dict[str, Any]:  # noqa: ARG002
+        top, low = features["token_embeddings"], features["all_layer_embeddings"][self.layer]
+        weight = self.weight[features["input_ids"]].unsqueeze(-1)
+        features["token_embeddings"] = torch.cat([unit(top), weight * unit(low)], dim=-1).to(top.dtype)
+        return features
+
+    def get_embedding_dimension(self) -> int:
+        return 2 * self.width
+
+
+def unit(vectors: Tensor) -> Tensor:
+    return nn.functional.normalize(vectors.float(), dim=-1)
+
+
+LAYERS = (PatchPooling, Centering, Weighing, Wording)  # what may stand in the list of modules of a saved folder

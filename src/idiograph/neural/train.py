@@ -19,6 +19,7 @@ from idiograph.neural.gather import rank, world
 from idiograph.neural.launch import join
 from idiograph.neural.loop import Log, Progress, Result, TrainSettings, fit
 from idiograph.neural.optimize import State, snapshot
+from idiograph.neural.rarity import weigh_wording
 from idiograph.neural.reporters import reporting
 from idiograph.neural.triplets import Triplets, open_triplets
 from idiograph.neural.validate import Probe, probe
@@ -68,6 +69,7 @@ def train(
         encoder.model.float().to(chosen)  # 16-bit weights cannot take small steps; autocast is for speed
         how = replace(how, max_length=min(how.max_length, encoder.window))
         parts = [open_triplets(path) for path in sources]
+        weigh_wording(encoder.model, parts, encoder.prompt, how.max_length)
         mixture, weights = with_distorted(parts, data.weights, data.distort, data.distorted_words, how.seed)
         order = Order(mixture, how.batch * world(), weights, data.mixing, how.seed, how.max_length)
         batches = Batches(order, encoder.model.tokenizer, encoder.prompt, how.max_length, rank(), world())
