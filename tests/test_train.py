@@ -63,7 +63,8 @@ def test_every_grain_overfits_eight_triplets(backbones, grain):
 
 
 @pytest.mark.parametrize(
-    "extra", [{"head": "linear", "dim": 16}, {"head": "mlp"}, {"layers": "mean"}, {"center": True}]
+    "extra",
+    [{"head": "linear", "dim": 16}, {"head": "mlp"}, {"layers": "mean"}, {"layers": "wording"}, {"center": True}],
 )
 def test_heads_mixed_layers_and_centering_learn_too(backbones, extra):
     encoder = trainee(backbones["bert"], patch="ngram:2", **extra)
