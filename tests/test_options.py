@@ -1,5 +1,7 @@
 """What may be learned otherwise: how patches are made of tokens, how they match, beside which weights, and as published."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 import torch
@@ -287,7 +289,19 @@ def test_published_token_level_leaves_punctuation_out_of_queries_alone(backbones
     assert len(read(encoder, TEXT, "query")) == len(pieces) - marks
 
 
-@pytest.mark.parametrize("patch", ["ngram:1", "ngram:3"])
+def test_published_words_take_the_punctuation_that_follows_them(backbones):
+    encoder = trainee(backbones["modernbert"], patch="word", reading="published")  # marks spaces, as the published base
+    pieces = encoder.model.tokenizer.convert_ids_to_tokens(encoder.model.tokenizer(TEXT)["input_ids"])
+    raw = encoder.token_vectors(encoder.tokenize([TEXT]))[0]
+    marked = {at for at, piece in enumerate(pieces) if piece.startswith("Ġ")}
+    starts = sorted({0, 1, len(pieces) - 1} | marked)
+    words = ["".join(pieces[a:b]).lstrip("Ġ") for a, b in pairwise([*starts, len(pieces)])]
+    assert words[1:-1] == TEXT.split()
+    expected = [normalize(raw[a:b].mean(dim=0), dim=-1) for a, b in pairwise([*starts, len(pieces)])]
+    assert torch.allclose(read(encoder, TEXT, "document"), torch.stack(expected), atol=1e-5)
+
+
+@pytest.mark.parametrize("patch", ["ngram:1", "ngram:3", "word"])
 def test_an_evaluation_as_published_reads_as_the_published_layer_does(backbones, patch):
     from idiograph.evaluate.reading import READINGS
 

@@ -1,7 +1,7 @@
 """How the texts of a benchmark are read: as we hold it to be right, or as the published code reads them.
 
 Published: special tokens count like any other, so that windows are over raw positions and begin at the start token; and
-punctuation is left out of the queries alone, and only where each token is a patch.
+punctuation is left out of the queries alone, and only where each token is a patch, and belongs to the word before it.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,9 +27,10 @@ def published(style: Style, texts: Sequence[str], query: bool) -> Patches:
     tokens = replace(style, keep="all").tokenize(texts)
     kept = [whole(each) for each in tokens]
     if query and style.patch == TOKEN_BY_TOKEN:
-        words = style.encoder.tokenize(texts, "words")
-        kept = [keep & ~(t.keep & ~w.keep) for keep, t, w in zip(kept, tokens, words, strict=True)]
-    read = [replace(each, keep=keep) for each, keep in zip(tokens, kept, strict=True)]
+        bare = style.encoder.tokenize(texts, "words")
+        kept = [keep & ~(t.keep & ~b.keep) for keep, t, b in zip(kept, tokens, bare, strict=True)]
+    words = style.encoder.published_words
+    read = [replace(each, keep=keep, words=words(each.ids)) for each, keep in zip(tokens, kept, strict=True)]
     return style.encoder.embed(read, style.patch, style.progress)
 
 

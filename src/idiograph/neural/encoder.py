@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from idiograph.errors import ModelError
 from idiograph.neural import modules
-from idiograph.neural.modules import PatchPooling, word_starts
+from idiograph.neural.modules import PatchPooling, published_starts, word_starts
 from idiograph.neural.pieces import groups, pieces
 from idiograph.style.model import Progress
 from idiograph.style.patches import Patches, extent, policy
@@ -122,6 +122,10 @@ class Encoder:
             kept &= ~table["mark"][at].numpy()
         words = np.cumsum(word_starts(at, table).numpy()) - 1
         return Tokens(ids.astype(np.int64), np.maximum(chars, 0).astype(np.int64), words, kept, cut)
+
+    def published_words(self, ids: np.ndarray) -> np.ndarray:
+        """The word of each token by the published rule, by which punctuation belongs to the word before it."""
+        return np.cumsum(published_starts(torch.from_numpy(ids), self.table).numpy()) - 1
 
     def embed(self, tokens: Sequence[Tokens], patch: str, progress: Progress | None = None) -> Patches:
         """The patches of each text, in the order given; inside, texts of like length go through together."""

@@ -71,11 +71,22 @@ def word_starts(ids: Tensor, table: dict[str, Tensor]) -> Tensor:
     return begins
 
 
+def published_starts(ids: Tensor, table: dict[str, Tensor]) -> Tensor:
+    """The same by the published rule: only where the tokenizer marks it, and around special tokens. Punctuation thus joins
+    the word before it."""
+    start = table["start"][ids]
+    special = table["special"][ids] & ~start  # a space by itself is none
+    begins = start | special
+    begins[..., 1:] |= special[..., :-1]
+    begins[..., 0] = True
+    return begins
+
+
 class PatchPooling(BaseTokenPooling):
     """Groups kept tokens into patches and puts each patch's mean, or maximum, in their place.
 
     `published` reads as the published code does: special tokens count like others, so that windows begin at the first of
-    them, and punctuation is left out of queries alone, and only where each token is a patch.
+    them, punctuation is left out of queries alone, and only where each token is a patch, and belongs to the word before it.
     """
 
     config_keys = ["patch", "keep", "prompt", "tasks", "width", "cut", "compress", "published"]
@@ -153,7 +164,8 @@ class PatchPooling(BaseTokenPooling):
             sizes = [max(1, round(0.18 * math.sqrt(count))) for count in kept.sum(dim=1).tolist()]
             number = rank // torch.tensor(sizes, device=ids.device).unsqueeze(1)
         elif name == "word":
-            word = word_starts(ids, self.table).cumsum(dim=1)
+            starts = published_starts if self.published else word_starts
+            word = starts(ids, self.table).cumsum(dim=1)
             before = word.masked_fill(~kept, 0).cummax(dim=1).values.roll(1, dims=1)
             before[:, 0] = 0
             number = (kept & (word > before)).cumsum(dim=1) - 1

@@ -9,7 +9,7 @@ from idiograph.errors import SpecError, TooShort
 from idiograph.spec import unknown
 from idiograph.style.patches import Patches, policy
 from idiograph.style.score import scorer
-from idiograph.style.tokens import Floats, Tokens
+from idiograph.style.tokens import Floats, Ints, Tokens
 
 Progress = Callable[[int, int], None]
 KEEP = ("all", "words")
@@ -25,6 +25,7 @@ class Encoder(Protocol):
     @property
     def fingerprint(self) -> str: ...
     def tokenize(self, texts: Sequence[str], keep: str) -> list[Tokens]: ...
+    def published_words(self, ids: Ints) -> Ints: ...
     def embed(self, tokens: Sequence[Tokens], patch: str, progress: Progress | None = None) -> Patches: ...
     def remembering(self) -> AbstractContextManager[None]: ...
 
