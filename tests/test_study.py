@@ -14,11 +14,12 @@ from idiograph.neural.triplets import number
 from idiograph.recipe import recipe
 from idiograph.study import published
 from idiograph.study.bench import Bench, Ragged, in_turn, open_bench, save_bench, smaller
-from idiograph.study.claims import FAILS, HOLDS, UNDECIDED, above, claims, relative
+from idiograph.study.claims import FAILS, HOLDS, UNDECIDED, above, claims
 from idiograph.study.cost import costs, kilobytes, operations
-from idiograph.study.failures import distractors
+from idiograph.study.depth import by_depth, recall, relative
+from idiograph.study.failures import distractors, first_hits
 from idiograph.study.found import Found, Sample
-from idiograph.study.geometry import correlated
+from idiograph.study.geometry import correlated, spread
 from idiograph.study.granularity import by_corpus, lead, retrieval, swap
 from idiograph.study.measured import MEASURES, per_anchor, read_bench, uniformity_parts
 from idiograph.study.pack import Problems, open_problems
@@ -31,7 +32,7 @@ from idiograph.study.semantic import meaning_alone
 from idiograph.study.table import Cell, Row, Table, as_csv, latex, markdown, to_json
 from idiograph.study.table import from_json as table_from_json
 from idiograph.study.temperature import SUM, at_their_best, leads, temperatures
-from idiograph.study.training import patches, seeds
+from idiograph.study.training import boundaries, cuts_of, patches, seeds
 
 WRITERS, EACH = 8, 6
 
@@ -147,13 +148,72 @@ def test_a_small_lead_holds_but_is_not_called_far(found):
     assert verdicts["Late interaction is ahead of mean pooling", "learned temperature"] == HOLDS
     far = "Late interaction is far ahead: it finds at least twice as much"
     assert verdicts[far, "learned temperature"] == FAILS
-    assert verdicts[far, "τ = 0.5"] == HOLDS
+    assert verdicts[far, "published loss"] == HOLDS
+
+
+def test_under_the_published_protocol_no_table_speaks_of_a_learned_temperature(found, random):
+    runs = [Run("main", "m", grain, tau=PUBLISHED, score="maxsim") for grain in ("whole", "ngram:1", "ngram:2")]
+    plain = Found([found.outcomes[0], *(outcome(run, found.benches, 0.3, random) for run in runs)], found.benches)
+    titles = [make(plain, "m").title for make in (lead, by_corpus, spread)] + [retrieval(plain, "m", 4).title]
+    titles += [claim.quantity for claim in claims(plain) if "ahead" in claim.claim and "Late" in claim.claim]
+    assert len(titles) == 6
+    assert all("published loss" in title and "learned" not in title for title in titles)
+
+
+def test_cloze_pairs_and_unrestricted_are_compared_by_retrieval_too(found, random):
+    other = outcome(Run("decoupling", "m", "whole", "ict"), found.benches, 0.3, random)
+    made = claims(Found([*found.outcomes, other], found.benches))
+    said = next(c for c in made if c.claim == "Training on base beats cloze pairs" and c.quantity == "R@20")
+    assert said.verdict == HOLDS
+    assert said.cell.value == pytest.approx(0.2, abs=0.02)
+
+
+def test_recall_by_depth_leaves_the_own_document_out():
+    one = bench()
+    right = one.relevant() & ~one.own()  # four each, of the other document
+    top = np.argsort(~right, axis=1, kind="stable")
+    assert recall(one, top, 1).tolist() == [0.25] * len(one.anchors)
+    assert recall(one, top, 4).tolist() == [1.0] * len(one.anchors)
+
+
+def test_the_lead_by_depth_is_in_per_cent_of_mean_pooling(found):
+    one = found.on("base")[0]
+    right = one.relevant() & ~one.own()
+    good = np.argsort(~right, axis=1, kind="stable")
+    poor = np.concatenate([good[:, :1], good[:, 4:], good[:, 1:4]], axis=1)  # one of four at once, the others last
+    for o in found.outcomes:
+        if o.run.stage == "published":
+            o.arrays[f"{o.run.patch}|{one.name}|top"] = poor if o.run.patch == "whole" else good
+    table = by_depth(found, "m", "published")
+    assert table is not None
+    cells = dict(zip(table.columns, table["lead in per cent"].cells, strict=True))
+    assert [cells[name].value for name in ("R@1", "R@2", "R@5", "R@100")] == pytest.approx([0, 100, 300, 0])
+    assert cells["R@20"].published == pytest.approx(300.8, abs=0.1)
+    assert by_depth(found, "m", "main") is None  # no rankings were kept
+
+
+def test_first_hits_are_counted_once_an_anchor(found):
+    one = found.on("base")[0]
+    right = one.relevant() & ~one.own()
+    good = np.argsort(~right, axis=1, kind="stable")
+    late = np.concatenate([good[:, 4:9], good[:, :4]], axis=1)  # five wrong ones before the right
+    for o in found.outcomes:
+        if o.run.stage == "published":
+            o.arrays[f"{o.run.patch}|{one.name}|top"] = late if o.run.patch == "whole" else good
+    table = first_hits(found, "m", "published")
+    assert [cell.value for cell in table["mean pooling (whole)"].cells] == pytest.approx([0, 0, 1 / 6])
+    assert [cell.value for cell in table["late interaction (ngram:1)"].cells] == [1, 1, 1]
 
 
 def test_a_ratio_of_means_is_paired():
     a, b = Sample(np.array([0.2, 0.4, 0.6]), np.arange(3)), Sample(np.array([0.1, 0.2, 0.3]), np.arange(3))
     cell = relative(a, b)
     assert (cell.value, cell.low, cell.high) == pytest.approx((1.0, 1.0, 1.0))
+
+
+def test_a_ratio_to_next_to_nothing_is_not_given():
+    a, b = Sample(np.array([0.2, 0.4]), np.arange(2)), Sample(np.array([0.0, 0.2]), np.arange(2))
+    assert not relative(a, b).known
 
 
 def test_a_claim_is_undecided_when_its_interval_holds_zero():
@@ -334,10 +394,60 @@ def test_a_second_seed_stands_beside_the_run_that_it_repeats(found, random):
     assert [cell.value for cell in cells] == pytest.approx([0.5, 0.5, 0.0, 0.4, 0.3], abs=0.02)
 
 
+def test_a_second_seed_has_a_claim_of_its_own(found, random):
+    again = [
+        outcome(Run("seeds", "m", grain, seed=8), found.benches, value, random)
+        for grain, value in (("whole", 0.5), ("ngram:1", 0.6))
+    ]
+    made = claims(Found([*found.outcomes, *again], found.benches))
+    said = next(c for c in made if c.claim == "Late interaction is ahead of mean pooling with another seed")
+    assert said.cell.value == pytest.approx(0.1, abs=0.02)
+    assert said.quantity == "R@20, ngram:1 − whole, learned temperature, seed 8"
+
+
+def cutting(kind: str, found: Found, value: float, random) -> Outcome:
+    """A run with learned boundaries that are all likely."""
+    how = {} if kind == "budget" else {"tau": PUBLISHED, "score": "maxsim"}
+    made = outcome(Run("learned", "m", "learned:3", model={"boundaries": kind}, **how), found.benches, value, random)
+    cuts = {"cuts|chance": np.full(40, 0.9, np.float32), "cuts|lengths": np.array([20, 20])}
+    return Outcome(made.run, made.about, {**made.arrays, **cuts})
+
+
+def test_learned_boundaries_are_set_beside_fixed_patches_of_the_same_loss(found, random):
+    fixed = [
+        outcome(Run("main", "m", "ngram:3"), found.benches, 0.5, random),
+        outcome(Run("published", "m", "ngram:3", tau=PUBLISHED, score="maxsim"), found.benches, 0.3, random),
+    ]
+    learned = [cutting("budget", found, 0.4, random), cutting("reg2", found, 0.4, random)]
+    both = Found([*found.outcomes, *fixed, *learned], found.benches)
+    table = boundaries(both, "m")
+    assert table is not None
+    assert [row.cells[-1].value for row in table.rows] == pytest.approx([-0.1, 0.1], abs=0.02)
+    assert table["budget, learned temperature"].cells[-3].value == 1.0  # as many patches as there are tokens
+    told = [c.cell.value for c in claims(both) if c.claim == "Fixed patches beat learned boundaries"]
+    assert told == pytest.approx([0.1, -0.1], abs=0.02)
+
+
+def test_under_the_published_protocol_the_learned_row_is_the_published_penalty(found, random):
+    runs = [Run("main", "m", "ngram:1", tau=PUBLISHED, score="maxsim")]
+    made = [*(outcome(run, found.benches, 0.3, random) for run in runs), cutting("reg2", found, 0.4, random)]
+    row = retrieval(Found([found.outcomes[0], *made], found.benches), "m", 4)["learned:3"]
+    assert row.cells[0].value == pytest.approx(0.4, abs=0.01)
+
+
 def test_patches_are_counted_from_probabilities():
     chance, ends = np.array([0.1, 0.6, 0.2, 0.4, 0.8]), np.array([3, 5])
     assert patches(chance, ends, 0.5).tolist() == [2.0, 2.0]
     assert patches(chance, ends, 0.9).tolist() == [1.0, 1.0]
+
+
+def test_patches_between_boundaries_end_with_their_text():
+    made = Outcome(
+        Run("learned", "m", "learned:3"),
+        {},
+        {"cuts|chance": np.array([0.1, 0.6, 0.2, 0.4, 0.8]), "cuts|lengths": np.array([3, 2])},
+    )
+    assert cuts_of(made)["tokens a patch"].tolist() == [1.0, 2.0, 1.0, 1.0]
 
 
 def test_every_run_of_a_plan_has_a_name_of_its_own_and_survives_json():

@@ -7,15 +7,16 @@ import numpy as np
 
 from idiograph.evaluate.topic import STRICT
 from idiograph.study.decoupling import lexical, trained_on
+from idiograph.study.depth import relative
 from idiograph.study.failures import QUANTITIES, distractors, ranked
 from idiograph.study.found import Found, Sample, minus
 from idiograph.study.geometry import correlated, effect, pairs
-from idiograph.study.granularity import learned
 from idiograph.study.patchsize import curve, fitted, samples_of
 from idiograph.study.plan import SAME_SHARPNESS
 from idiograph.study.published import DECOUPLING, RETRIEVAL, SEMANTIC
 from idiograph.study.table import NAN, Cell
 from idiograph.study.temperature import SUM, chosen, order, tempered
+from idiograph.study.training import how_trained, kind, same_loss, tokens_a_patch
 
 HOLDS, FAILS, UNDECIDED = "holds", "does not hold", "undecided"
 
@@ -66,6 +67,9 @@ def topic(found: Found, backbone: str) -> Iterator[Claim]:
     cloze = found.triplets(trained_on(found, backbone, "ict"))
     theirs = (DECOUPLING["base", "base", 4] - DECOUPLING["ict", "base", 4]) / 100
     yield stated("Training on base beats cloze pairs", "accuracy on base", backbone, minus(base, cloze), theirs)
+    for rule, said in (("unrestricted", "training on unrestricted"), ("ict", "cloze pairs")):
+        base_, other = (found.measure(trained_on(found, backbone, each)) for each in ("base", rule))
+        yield stated(f"Training on base beats {said}", "R@20", backbone, minus(base_, other))
     words = lexical(found.on("base", size), STRICT)
     theirs = (DECOUPLING["base", "base", 4] - DECOUPLING["BM25", "base", 4]) / 100
     yield stated("A trained model beats BM25 on base", "accuracy on base", backbone, minus(base, words), theirs)
@@ -81,24 +85,11 @@ def unpaired(a: Sample | None, b: Sample | None, published: float) -> Cell:
     return Cell(value, value - float(half), value + float(half), published)
 
 
-def relative(a: Sample | None, b: Sample | None, published: float = NAN) -> Cell:
-    """By how much of b a is ahead of b: the ratio of two means less one, drawing author-sets together."""
-    if a is None or b is None:
-        return Cell(published=published)
-    there = ~np.isnan(a.values) & ~np.isnan(b.values)
-    _, at = np.unique(a.clusters[there], return_inverse=True)
-    sums = np.stack([np.bincount(at, each.values[there]) for each in (a, b)])  # (2, clusters)
-    drawn = np.random.default_rng(7).integers(sums.shape[1], size=(2000, sums.shape[1]))
-    above_, below = sums[:, drawn].sum(axis=2)
-    low, high = np.quantile(above_ / below - 1, (0.025, 0.975))
-    whole = sums.sum(axis=1)
-    return Cell(float(whole[0] / whole[1] - 1), float(low), float(high), published)
-
-
 def grains(found: Found, backbone: str) -> Iterator[Claim]:
     theirs = RETRIEVAL[4]["ngram:1"][0], RETRIEVAL[4]["whole"][0]
     lead = {}
-    for stage, how in (("published", "sum over patches, τ = 0.5"), ("main", "learned temperature")):
+    for stage in ("published", "main"):
+        how = found.loss(stage)
         token, whole = (found.measure(found.outcome(backbone, grain, stage)) for grain in ("ngram:1", "whole"))
         lead[stage] = minus(token, whole)
         claim = "Late interaction is ahead of mean pooling"
@@ -176,7 +167,7 @@ def lengths(found: Found, backbone: str) -> Iterator[Claim]:
     outcome, (least, *_, most) = found.patched(backbone), found.lengths
     grain = outcome.run.patch if outcome else ""
     short, long = (found.measure(outcome, "R@20", size) for size in (least, most))
-    theirs = RETRIEVAL[10][grain][0] - RETRIEVAL[2][grain][0] if grain else NAN
+    theirs = RETRIEVAL[most][grain][0] - RETRIEVAL[least][grain][0] if grain and most in RETRIEVAL else NAN
     cell = unpaired(long, short, theirs)
     said = "Longer spans are easier, with pools of equal size"
     yield Claim(said, f"R@20 at {grain}, {most} − {least} sentences", backbone, cell, above(cell))
@@ -193,7 +184,7 @@ def sizes(found: Found, backbone: str) -> Iterator[Claim]:
             share = fits["best in resamples, root"].value
             factor = fits["factor of the root"]
             remark = f"factor {factor.shown} [{factor.range}]; the root fits best in {100 * share:.0f} % of resamples"
-            said = f"The best patch size grows with length ({stage}, {measure})"
+            said = f"The best patch size grows with length ({found.loss(stage)}, {measure})"
             yield Claim(said, "exponent of length, free", backbone, power, above(power), remark)
 
 
@@ -256,17 +247,29 @@ def pool(found: Found, backbone: str) -> Iterator[Claim]:
 
 
 def boundary(found: Found, backbone: str) -> Iterator[Claim]:
-    own = learned(found, backbone, "main")
-    fixed = found.outcome(backbone, "ngram:3")
-    theirs = RETRIEVAL[4]["learned:3"][0] - RETRIEVAL[4]["ngram:3"][0]
-    sample = minus(found.measure(fixed), found.measure(own))
-    yield stated(
-        "Fixed patches beat learned boundaries", "R@20, ngram:3 − learned:3 on a budget", backbone, sample, -theirs
-    )
+    theirs = RETRIEVAL[4]["ngram:3"][0] - RETRIEVAL[4]["learned:3"][0]
+    for outcome in found.outcomes:
+        run = outcome.run
+        if (run.stage, run.backbone) == ("learned", backbone):
+            sample = minus(found.measure(same_loss(found, run)), found.measure(outcome))
+            told = f"R@20, ngram:3 − learned:3 ({kind(run)}), {how_trained(run)}"
+            note = f"{tokens_a_patch(found, outcome):.1f} tokens a learned patch"
+            yield stated("Fixed patches beat learned boundaries", told, backbone, sample, theirs, note)
+
+
+def luck(found: Found, backbone: str) -> Iterator[Claim]:
+    """The lead of late interaction with another seed."""
+    for outcome in found.outcomes:
+        run = outcome.run
+        if (run.stage, run.backbone, run.patch) == ("seeds", backbone, "ngram:1"):
+            whole = found.outcome(backbone, "whole", "seeds", seed=run.seed, score=run.score)
+            told = f"R@20, ngram:1 − whole, {how_trained(run)}, seed {run.seed}"
+            sample = minus(found.measure(outcome), found.measure(whole))
+            yield stated("Late interaction is ahead of mean pooling with another seed", told, backbone, sample)
 
 
 MAKERS: tuple[Callable[[Found, str], Iterator[Claim]], ...] = (
-    topic, lengths, grains, by_temperature, sizes, meaning, failing, pool, boundary,
+    topic, lengths, grains, by_temperature, luck, sizes, meaning, failing, pool, boundary,
 )  # fmt: skip
 
 

@@ -11,10 +11,11 @@ import numpy as np
 
 from idiograph.study.bench import Bench, Doubles, Ints
 from idiograph.study.found import Found, Sample
-from idiograph.study.granularity import slug
+from idiograph.study.granularity import named, note, slug
+from idiograph.study.plan import GRAINS
 from idiograph.study.published import FAILURES
 from idiograph.study.results import Outcome
-from idiograph.study.table import NAN, Cell, Row, Table
+from idiograph.study.table import NAN, Row, Table
 
 BUCKETS = ((1, 1), (2, 5), (6, 20), (21, 100))
 QUANTITIES = ("same field", "an author in common", "words of the anchor", "words of the positive")
@@ -80,7 +81,9 @@ def modes(found: Found, outcome: Outcome, published: bool = False) -> Table:
         cells = [Sample(values[:, at], clusters).cell(theirs(q, bucket)) for at, q in enumerate(QUANTITIES)]
         rows.append(Row(bucket, tuple(cells)))
     rule = "spans by the anchor's own author-set kept in, as published" if published else "right answers left out"
-    title = f"Distractors by rank, {rule}, {outcome.run.backbone} at {outcome.run.patch}, {outcome.run.stage}"
+    title = (
+        f"Distractors by rank, {rule}, {outcome.run.backbone} at {outcome.run.patch}, {found.loss(outcome.run.stage)}"
+    )
     text = (
         "Shares of distractors from the anchor's field and with one of its authors, and word overlap (Jaccard) with the "
         "anchor and with its positive. Random: other spans of the pool. Published values are of other buckets: of the true "
@@ -95,7 +98,32 @@ def theirs(quantity: str, bucket: str) -> float:
     return FAILURES.get(f"{quantity}, {bucket}", FAILURES.get(quantity, NAN) if bucket == "ranks 2–5" else NAN)
 
 
-def found_at(found: Found, outcome: Outcome) -> Cell:
-    """How often the first hit is right."""
-    sample = found.measure(outcome, "Hit@1")
-    return Cell() if sample is None else sample.cell(FAILURES["Hit@1"])
+def first_hits(found: Found, backbone: str, stage: str = "main") -> Table:
+    """How often the first hit, or one of the first five, is right, and the mean of one over the rank of the first right."""
+    rows = []
+    for grain in GRAINS:
+        outcome = found.outcome(backbone, grain, stage)
+        if outcome is not None and ranked(found, outcome):
+            rank, clusters = first_right(found, outcome)
+            one, five = (FAILURES[name] if grain == "ngram:2" else NAN for name in ("Hit@1", "Hit@5"))
+            hits = [Sample(np.where(np.isnan(rank), NAN, rank <= depth), clusters) for depth in (1, 5)]
+            cells = hits[0].cell(one), hits[1].cell(five), Sample(1 / rank, clusters).cell()
+            rows.append(Row(named(grain), cells))
+    title = f"First hits, {found.main} sentences, {backbone}, {found.loss(stage)}"
+    text = (
+        f"{note(found)} Spans of the anchor's own document are left out under either preset. Published: `ngram:2` in 1000 "
+        "documents of its validation split, with one right answer."
+    )
+    return Table(f"first-hits-{stage}-{slug(backbone)}", title, ("Hit@1", "Hit@5", "RR@100"), tuple(rows), text)
+
+
+def first_right(found: Found, outcome: Outcome) -> tuple[Doubles, Ints]:
+    """(A,): the rank of each anchor's first right answer, infinite if there is none among the first hundred, NaN if there is
+    none at all; and whose anchor it is."""
+    benches, ranks = found.on("base"), []
+    for bench in benches:
+        right = bench.relevant() & ~bench.own()
+        hits = np.take_along_axis(right, outcome.arrays[f"{outcome.run.patch}|{bench.name}|top"], axis=1)
+        rank = np.where(hits.any(axis=1), hits.argmax(axis=1) + 1.0, np.inf)
+        ranks.append(np.where(right.any(axis=1), rank, NAN))
+    return np.concatenate(ranks), np.concatenate([bench.clusters for bench in benches])

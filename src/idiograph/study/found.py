@@ -13,6 +13,7 @@ from idiograph.study.results import Outcome
 from idiograph.study.table import NAN, Cell
 
 RESAMPLES = 2000
+PUBLISHED_LOSS, LEARNED_TEMPERATURE = "published loss", "learned temperature"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,8 +85,14 @@ class Found:
         return self.outcome(backbone, "whole", rule=UNTRAINED)
 
     def patched(self, backbone: str, stage: str = "main") -> Outcome | None:
-        """A model with short patches: of two tokens as in the paper, or else of three."""
-        return self.outcome(backbone, "ngram:2", stage) or self.outcome(backbone, "ngram:3", stage)
+        """A model with short patches: of two tokens as in the paper, or else of three, or else of one."""
+        grains = ("ngram:2", "ngram:3", "ngram:1")
+        return next((found for grain in grains if (found := self.outcome(backbone, grain, stage))), None)
+
+    def loss(self, stage: str) -> str:
+        """How the models of a stage were trained, in words; under the published protocol all are as published."""
+        scores = {o.run.score for o in self.outcomes if o.run.stage == stage and o.run.rule != UNTRAINED}
+        return PUBLISHED_LOSS if "maxsim" in scores else LEARNED_TEMPERATURE
 
     def on(self, rule: str = "base", sentences: int | None = None, corpus: str = "") -> list[Bench]:
         size = sentences or self.main

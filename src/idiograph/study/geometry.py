@@ -21,8 +21,7 @@ def spread(found: Found, backbone: str, stage: str = "main") -> Table:
         near, far = GEOMETRY.get(grain, (NAN, NAN))
         aligned = found.triplets(outcome, "alignment")
         rows.append(Row(named(grain), (shown(aligned, near), uniformity(found, outcome, far))))
-    how = "learned temperature" if stage == "main" else "published loss and temperature"
-    title = f"Alignment and uniformity, {found.main} sentences, {backbone}, {how}"
+    title = f"Alignment and uniformity, {found.main} sentences, {backbone}, {found.loss(stage)}"
     text = (
         "Alignment: mean squared distance of anchor and positive. Uniformity: log of the mean of exp(−2 d²) over pairs of "
         "anchors. Both of the mean of a text's patches, of unit length, so that grains can be compared."
@@ -72,8 +71,7 @@ def semantic(found: Found, backbone: str, stage: str = "main") -> Table:
         )
         rows.append(Row("correlation, same author", (correlated(meaning, style, (0,)),)))
         rows.append(Row("correlation, different authors", (correlated(meaning, style, (1,)),)))
-    how = "learned temperature" if stage == "main" else "published loss and temperature"
-    title = f"Likeness of meaning and of style, {found.main} sentences, {backbone}, {how}"
+    title = f"Likeness of meaning and of style, {found.main} sentences, {backbone}, {found.loss(stage)}"
     text = (
         f"Meaning: cosine by {meant(found)}. Style: cosine by the trained model, mean pooling. The paper's measure of meaning "
         "is multilingual E5; margins in cosine depend on how wide a model spreads texts, so they are also given in "

@@ -1,6 +1,6 @@
 """Which grain is best? A table for each length of span, and every model read at grains that it was not trained at."""
 
-from idiograph.study.found import Found, minus, shown
+from idiograph.study.found import LEARNED_TEMPERATURE, Found, minus, shown
 from idiograph.study.plan import GRAINS, SWAPPED
 from idiograph.study.published import MEASURES, RETRIEVAL
 from idiograph.study.results import Outcome
@@ -18,8 +18,8 @@ def named(grain: str) -> str:
 
 
 def learned(found: Found, backbone: str, stage: str) -> Outcome | None:
-    """Boundaries on a budget beside our temperatures, the last published penalty beside the published one."""
-    kind = "budget" if stage == "main" else "reg2"
+    """Boundaries on a budget beside our temperatures, the last published penalty beside the published loss."""
+    kind = "budget" if found.loss(stage) == LEARNED_TEMPERATURE else "reg2"
     named = [o for o in found.outcomes if (o.run.backbone, o.run.patch, o.run.stage) == (backbone, LEARNED, "learned")]
     return next((o for o in named if o.run.model.get("boundaries") == kind), None)
 
@@ -37,8 +37,7 @@ def retrieval(found: Found, backbone: str, sentences: int, stage: str = "main") 
         ]
         rows.append(Row(named(grain), tuple(cells)))
     rows.insert(0, untrained(found, backbone, sentences))
-    how = "temperature learned, mean over patches" if stage == "main" else "published loss: sum over patches, τ = 0.5"
-    title = f"Retrieval by grain, {sentences} sentences, {backbone}, {how}"
+    title = f"Retrieval by grain, {sentences} sentences, {backbone}, {found.loss(stage)}"
     return Table(f"base-{sentences}-{stage}-{slug(backbone)}", title, MEASURES, tuple(marked(rows)), note(found))
 
 
@@ -94,8 +93,7 @@ def lead(found: Found, backbone: str, stage: str = "main") -> Table:
         ]
         rows.append(Row(f"{grain} − whole", tuple(cells)))
     columns = tuple(f"{size} sentences" for size in found.lengths)
-    how = "learned temperature" if stage == "main" else "published temperature"
-    title = f"Lead over mean pooling in R@20, {how}, {backbone}"
+    title = f"Lead over mean pooling in R@20, {found.loss(stage)}, {backbone}"
     return Table(f"lead-{stage}-{slug(backbone)}", title, columns, tuple(rows), note(found), "difference")
 
 
@@ -112,7 +110,6 @@ def by_corpus(found: Found, backbone: str, stage: str = "main") -> Table:
         models = [found.outcome(backbone, grain, stage) for grain in GRAINS]
         plain = shown(found.measure(found.untrained(backbone), reading="ngram:3", corpus=corpus))
         rows.append(Row(corpus, (plain, *(shown(found.measure(model, corpus=corpus)) for model in models))))
-    how = "learned temperature" if stage == "main" else "published loss"
-    title = f"R@20 by corpus, {found.main} sentences, {how}, {backbone}"
+    title = f"R@20 by corpus, {found.main} sentences, {found.loss(stage)}, {backbone}"
     columns = ("untrained, ngram:3", *GRAINS)
     return Table(f"corpora-{stage}-{slug(backbone)}", title, columns, tuple(rows), note(found), "corpus")

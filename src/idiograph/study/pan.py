@@ -63,14 +63,13 @@ def zero_shot(found: Found, problems: Problems, lang: str, backbone: str, stage:
     if len(rows) == 1 and found.untrained(backbone) is not None:
         rows = []  # nothing was trained
     columns = ("published protocol", "texts end to end", "mean over texts", "first candidate right")
-    how = "learned temperature" if stage == "main" else "published loss and temperature"
     text = (
         f"Triplet accuracy of {int(problems.fresh.sum())} unknown texts with a true candidate, {len(problems.candidates)} "
         f"candidates in {len(problems.names)} problems; expected over all other candidates of a problem. The published "
         "protocol takes the last fifth of the texts and one other candidate each. It and the second column join a "
         "candidate's texts and cut them at the window. Intervals from resampling writers."
     )
-    title = f"Another register without training for it: fan fiction (PAN19, {lang}), {backbone}, {how}"
+    title = f"Another register without training for it: fan fiction (PAN19, {lang}), {backbone}, {found.loss(stage)}"
     return Table(f"pan19-{lang}-{stage}-{slug(backbone)}", title, columns, tuple(rows), text)
 
 

@@ -135,7 +135,7 @@ def fit(found: Found, backbone: str, stage: str = "main") -> Table | None:
         "The best patch size of 1 to 5 for each length of span, and curves of one parameter through them. The published "
         "column is recomputed from the paper's six points. Resamples draw author-sets and choose the best size anew."
     )
-    title = f"The best patch size as a function of length, {backbone}, {stage}"
+    title = f"The best patch size as a function of length, {backbone}, {found.loss(stage)}"
     return Table(f"patch-size-{stage}-{slug(backbone)}", title, MEASURES, tuple(rows), text, "quantity")
 
 
@@ -163,7 +163,7 @@ def best_sizes(found: Found, backbone: str, stage: str = "main") -> Table | None
         )
     labels = [f"{size} sentences, {length:.0f} tokens" for size, length in zip(found.lengths, lengths, strict=True)]
     lines = [Row(label, tuple(row[at] for row in rows)) for at, label in enumerate(labels)]
-    title = f"The best patch size by length and measure, {backbone}, {stage}"
+    title = f"The best patch size by length and measure, {backbone}, {found.loss(stage)}"
     text = "Sizes of 1 to 5 tokens; the range holds 95 % of the choices made in resamples of the author-sets."
     return Table(f"best-size-{stage}-{slug(backbone)}", title, MEASURES, tuple(lines), text, "length")
 

@@ -10,7 +10,8 @@ from idiograph.study import figures
 from idiograph.study.composition import composition, sizes_of, spans, writers
 from idiograph.study.cost import costs
 from idiograph.study.decoupling import accuracies, overlaps, texts_of
-from idiograph.study.failures import modes, ranked
+from idiograph.study.depth import by_depth
+from idiograph.study.failures import first_hits, modes, ranked
 from idiograph.study.found import Found
 from idiograph.study.geometry import meant, pairs, semantic, spread
 from idiograph.study.granularity import by_corpus, lead, retrieval, swap
@@ -23,7 +24,7 @@ from idiograph.study.report import Section
 from idiograph.study.semantic import meaning_alone
 from idiograph.study.table import Cell, Row, Table
 from idiograph.study.temperature import SUM, at_their_best, leads, temperatures
-from idiograph.study.training import boundaries, negatives, seeds
+from idiograph.study.training import boundaries, cuts_of, kind, negatives, seeds
 
 STAGES = ("main", "published")
 
@@ -62,11 +63,14 @@ def what_it_is(given: Material) -> Section:
 
 def is_topic_decoupled(given: Material) -> Section:
     found = given.found
-    tables = [overlaps(found), *(accuracies(found, backbone) for backbone in found.backbones)]
-    drawn = {
-        f"Word overlap in triplets of {found.main} sentences, {rule}.": overlap_figure(found, rule)
+    shared = overlaps(found)
+    tables = [shared, *(accuracies(found, backbone) for backbone in found.backbones)]
+    drawn = {"Words in common within triplets, means.": figures.bars(columns_of(shared), "share of words in common")}
+    drawn |= {
+        f"Signal and noise in triplets of {size} sentences, {rule}.": overlap_figure(found, rule, size)
         for rule in ("base", "unrestricted")
-        if found.on(rule)
+        for size in found.lengths
+        if found.on(rule, size)
     }
     drawn |= {
         f"Accuracy by length of span, {backbone}.": length_figure(found, backbone) for backbone in found.backbones
@@ -78,10 +82,19 @@ def is_topic_decoupled(given: Material) -> Section:
     return Section("Is topic decoupled?", text, tuple(tables), drawn)
 
 
-def overlap_figure(found: Found, rule: str) -> str:
+def columns_of(table: Table) -> dict[str, dict[str, float]]:
+    """Column → row → value, as bars want it."""
+    return {
+        column: {row.label: row.cells[at].value for row in table.rows}
+        for at, column in enumerate(table.columns)
+        if column != "signal"  # the difference of two of the others
+    }
+
+
+def overlap_figure(found: Found, rule: str, sentences: int) -> str:
     from idiograph.evaluate.pairs import jaccard
 
-    parts = [jaccard(texts_of(bench)) for bench in found.on(rule)]
+    parts = [jaccard(texts_of(bench)) for bench in found.on(rule, sentences)]
     near, far, noise = (np.concatenate([part[at] for part in parts]) for at in range(3))
     names = {"anchor and positive": near, "anchor and negative": far, "signal": near - far, "noise": noise}
     return figures.histograms(names)
@@ -110,10 +123,12 @@ def which_grain(given: Material) -> Section:
         stages = [stage for stage in STAGES if trained(found, backbone, stage)]
         tables += [make(found, backbone, stage) for make in (lead, by_corpus) for stage in stages]
         tables += [swap(found, backbone)]
+        tables += [table for stage in stages if (table := by_depth(found, backbone, stage)) is not None]
         tables += [retrieval(found, backbone, size, stage) for size in found.lengths for stage in stages]
-        for stage, how in (("main", "learned temperature"), ("published", "published loss")):
+        for stage in STAGES:
             if says_something(lead(found, backbone, stage)):
-                drawn[f"Retrieval by length of span, {backbone}, {how}."] = subset_figure(found, backbone, stage)
+                caption = f"Retrieval by length of span, {backbone}, {found.loss(stage)}."
+                drawn[caption] = subset_figure(found, backbone, stage)
     text = (
         "Mean pooling, tokens, and patches between them, for every length of span, under the published loss and "
         "temperature and under ones that suit each grain; and the same weights read at grains that they were not "
@@ -181,8 +196,10 @@ def what_goes_wrong(given: Material) -> Section:
     found = given.found
     tables = []
     for backbone in found.backbones:
-        for outcome in (found.patched(backbone, stage) for stage in STAGES):
+        for stage in STAGES:
+            outcome = found.patched(backbone, stage)
             if outcome is not None and ranked(found, outcome):
+                tables += [first_hits(found, backbone, stage)]
                 tables += [modes(found, outcome), modes(found, outcome, published=True)]
     text = (
         "Spans that stand before the right answer. The published analysis averages over the first twenty hits with "
@@ -221,7 +238,15 @@ def which_size(given: Material) -> Section:
 def how_it_was_trained(given: Material) -> Section:
     found = given.found
     made = [make(found, backbone) for backbone in found.backbones for make in (negatives, boundaries, seeds)]
-    return Section("Negatives, learned boundaries, luck", "", tuple(table for table in made if table is not None))
+    drawn = {
+        f"Learned boundaries of {outcome.run.backbone}, {kind(outcome.run)}: their probabilities, and the lengths of the "
+        "patches that they would make above a half.": figures.histograms(cuts_of(outcome))
+        for outcome in found.outcomes
+        if "cuts|chance" in outcome.arrays
+    }
+    return Section(
+        "Negatives, learned boundaries, luck", "", tuple(table for table in made if table is not None), drawn
+    )
 
 
 def what_it_costs(given: Material) -> Section:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from idiograph.study.bench import Doubles
-from idiograph.study.found import Found, minus, shown
+from idiograph.study.found import LEARNED_TEMPERATURE, PUBLISHED_LOSS, Found, minus, shown
 from idiograph.study.granularity import slug
 from idiograph.study.plan import Run
 from idiograph.study.published import LEARNED, MEASURES
@@ -43,15 +43,18 @@ def seeds(found: Found, backbone: str) -> Table | None:
     for outcome in again:
         usual = first_seed(found, outcome.run)
         samples = [found.measure(o) for o in (usual, outcome)]
-        how = "published loss" if outcome.run.score == "maxsim" else "learned temperature"
         cells = (*map(shown, samples), shown(minus(samples[1], samples[0])), *leads(found, outcome))
-        rows.append(Row(f"{outcome.run.patch}, {how}", cells))
+        rows.append(Row(f"{outcome.run.patch}, {how_trained(outcome.run)}", cells))
     if not rows:
         return None
     title = f"The same run with another seed, R@20, {found.main} sentences, {backbone}"
     text = "The seed decides the order of the triplets. Intervals here are over author-sets, not over seeds."
     columns = ("first seed", "second seed", "difference", "lead over mean pooling, first seed", "second seed ")
     return Table(f"seeds-{slug(backbone)}", title, columns, tuple(rows), text, "run")
+
+
+def how_trained(run: Run) -> str:
+    return PUBLISHED_LOSS if run.score == "maxsim" else LEARNED_TEMPERATURE
 
 
 def first_seed(found: Found, run: Run, patch: str = "") -> Outcome | None:
@@ -74,15 +77,15 @@ def boundaries(found: Found, backbone: str) -> Table | None:
     """Learned boundaries: how probable they are, how long the patches get, and what it brings."""
     learned = [o for o in found.outcomes if o.run.stage == "learned" and o.run.backbone == backbone]
     rows = []
-    fixed = found.outcome(backbone, "ngram:3")
     for outcome in learned:
-        cells = diagnosed(outcome)
-        lead = minus(found.measure(outcome), found.measure(fixed))
-        rows.append(Row(kind(outcome.run), (*cells, shown(found.measure(outcome)), shown(lead))))
+        cells = (*diagnosed(outcome), Cell(tokens_a_patch(found, outcome), digits=2))
+        lead = minus(found.measure(outcome), found.measure(same_loss(found, outcome.run)))
+        label = f"{kind(outcome.run)}, {how_trained(outcome.run)}"
+        rows.append(Row(label, (*cells, shown(found.measure(outcome)), shown(lead))))
     if not rows:
         return None
     thresholds = tuple(f"patches of a text at {t}" for t in THRESHOLDS)
-    columns = ("mean probability", *thresholds, "tokens a patch, as read", "R@20", "R@20 − ngram:3")
+    columns = ("mean probability", *thresholds, "tokens a patch, as read", "R@20", "R@20 − ngram:3, same loss")
     text = (
         "reg1 and reg2 are the published penalties, trained with the published loss, and cut where the probability is "
         "above a half; `budget` cuts a text of S tokens into ⌈S/3⌉ patches at its most probable places, and its gradient "
@@ -96,12 +99,23 @@ def kind(run: Run) -> str:
     return str(run.model.get("boundaries", "budget"))
 
 
+def tokens_a_patch(found: Found, outcome: Outcome) -> float:
+    """How long the patches are that a model is read at."""
+    token = found.outcome(outcome.run.backbone, "ngram:1", ("main", "published"))
+    return NAN if token is None else found.patches(token) / found.patches(outcome)
+
+
+def same_loss(found: Found, run: Run) -> Outcome | None:
+    """Fixed patches of three tokens, trained with the same loss."""
+    fixed = [o for o in found.outcomes if o.run.stage in ("main", "published") and o.run.patch == "ngram:3"]
+    return next((o for o in fixed if (o.run.backbone, o.run.score) == (run.backbone, run.score)), None)
+
+
 def diagnosed(outcome: Outcome) -> list[Cell]:
+    """How probable a boundary is, and how many patches that would make of a text at each threshold."""
     chance, lengths = outcome.arrays["cuts|chance"], outcome.arrays["cuts|lengths"]
     ends = np.cumsum(lengths)
     counts = [patches(chance, ends, threshold) for threshold in THRESHOLDS]
-    read = [note["patches"] for key, note in outcome.about["read"].items() if key.startswith("learned") and "-4" in key]
-    tokens = float(lengths.mean())
     mean = LEARNED["mean probability, reg2"] if kind(outcome.run) == "reg2" else NAN
     one = LEARNED["patches of a text, reg2"] if kind(outcome.run) == "reg2" else NAN
     cells = [Cell(float(chance.mean()), published=mean)]
@@ -109,7 +123,16 @@ def diagnosed(outcome: Outcome) -> list[Cell]:
         Cell(float(c.mean()), published=one if t == 0.5 else NAN, digits=1)
         for t, c in zip(THRESHOLDS, counts, strict=True)
     ]
-    return [*cells, Cell(tokens / float(np.mean(read)) if read else NAN, digits=2)]
+    return cells
+
+
+def cuts_of(outcome: Outcome, threshold: float = 0.5) -> dict[str, Doubles]:
+    """What a figure shows of learned boundaries: probabilities, and tokens a patch if one cuts above the threshold."""
+    chance, lengths = outcome.arrays["cuts|chance"], outcome.arrays["cuts|lengths"]
+    starts = np.cumsum(lengths) - lengths
+    begins = np.union1d(np.flatnonzero(chance > threshold), starts)
+    sizes = np.diff(np.append(begins, len(chance))).astype(float)
+    return {"probability of a boundary": chance.astype(float), "tokens a patch": sizes}
 
 
 def patches(chance: Doubles, ends: Doubles, threshold: float) -> Doubles:
