@@ -3,8 +3,9 @@
     python benchmarks/attribute.py INDEX --model minilm --patch ngram:3 [--grow 100000] [--by author] [--questions 40]
 
 Documents of the index are the questions, each left out of the index while it is asked about. `--grow` first makes a
-larger index in `--room`: further documents by people who do not exist, each made from a real one of the index that is no
-question (half of the patches of every passage from another passage, and noise), so that they resemble the real ones.
+larger index in `--room`: further documents by people who do not exist, each made from a real one of the index (half of
+the patches of every passage from another passage, and noise), so that they resemble the real ones. Nothing is made from
+a question: what has half of its patches would be nearest to it by all of them and not by their mean.
 """
 
 import argparse
@@ -52,6 +53,7 @@ def grown(index: Index, count: int, spared: list[int], out: Path) -> Path:
 def pieces(index: Index, count: int, spared: list[int], random: np.random.Generator) -> Any:
     """Passages with their patches, block by block."""
     everything, models = np.arange(len(index)), np.setdiff1d(np.arange(len(index.documents)), spared)
+    others = np.flatnonzero(np.isin(index.owner, models))
     for rows in np.array_split(everything, -(-len(index) // 2000)):
         yield index.passages_at(rows), index.vectors_at(rows)
     order = np.argsort(index.owner, kind="stable")
@@ -64,9 +66,7 @@ def pieces(index: Index, count: int, spared: list[int], random: np.random.Genera
             rows = members[int(random.choice(models))]
             person = f"person-{made // 2:06d}"  # two documents each
             known = index.passages_at(rows)
-            parts.append(
-                mixed(index.vectors_at(rows), index.vectors_at(random.integers(len(index), size=len(rows))), random)
-            )
+            parts.append(mixed(index.vectors_at(rows), index.vectors_at(random.choice(others, size=len(rows))), random))
             name = {"doc_id": f"made-{made:07d}", "authors": (person,), "names": (person,)}
             listed += [replace(p, id=f"made-{made:07d}#{p.start}", **name) for p in known]
             made += 1

@@ -1,13 +1,14 @@
 """Which short description of a passage finds what MaxSim would choose? The comparison behind `answer/candidates.py`.
 
     python benchmarks/candidates.py [CORPUS…] [--vectors real.npz] [--passages 5000] [--queries 40]
+    python benchmarks/candidates.py [CORPUS…] --sketches        the mean and its variants, and nothing else
     python benchmarks/candidates.py [CORPUS…] --bytes           what a passage takes at each grain, and nothing else
 
 Passages are embedded, kept and multiplied as `benchmarks/collection.py` says. For each way: how
 many of the 10, 20 and 100 nearest by exact MaxSim in 32 bits are among so many candidates, and what the ranking of all
 passages costs. Also: what storing vectors in fewer bits or directions does to exact search itself.
 
-mean      the mean of a passage's patches, scaled to unit length
+mean      the mean of a passage's patches, scaled to unit length; "+ 0.03 log n": and so much for its number of patches
 lists     k-means centres; a patch looks up its nearest ones and credits the passages that have a patch near them
 centroid  MaxSim with every patch replaced by its centre
 FDE       fixed-dimensional encodings: in each repetition random planes cut space into buckets, the patches of a bucket are
@@ -187,6 +188,7 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=40)
     parser.add_argument("--centres", type=int, default=1024)
     parser.add_argument("--model", default="minilm")
+    parser.add_argument("--sketches", action="store_true")
     parser.add_argument("--bytes", action="store_true")
     args = parser.parse_args()
     if args.bytes:
@@ -197,20 +199,31 @@ def main() -> None:
     truth = exact(asked, known)
     right = np.argsort(-truth, axis=1, kind="stable")[:, : max(KS)]
     print(f"{args.passages} passages, {known.lengths.mean():.1f} patches each, {args.queries} questions")
-    stored(asked, known, right)
+    if not args.sketches:
+        stored(asked, known, right)
     print("\nShare of the nearest 10 / 20 / 100 among so many candidates:\n")
     print(f"| | ms | {' | '.join(map(str, DEPTHS))} |\n|---|---|{'---|' * len(DEPTHS)}")
     means, questions = known.means(), bag(asked)
     report("mean", lambda: questions.means() @ means.T, right)
     rounded = whole_numbers(means, 127)
     report("mean, int8", lambda: questions.means() @ rounded.T, right)
-    centres = k_means(known.vectors, args.centres)
+    for weight in (0.02, 0.03, 0.05, 0.1):
+        ahead = weight * np.log(known.lengths)
+        report(f"mean, int8 + {weight} log n", lambda a=ahead: questions.means() @ rounded.T + a, right)
+    if not args.sketches:
+        others(asked, known, right, args.centres)
+
+
+def others(asked: list[np.ndarray], known: Bag, right: np.ndarray, count: int) -> None:
+    """Lists, centroids and encodings."""
+    questions = bag(asked)
+    centres = k_means(known.vectors, count)
     codes = nearest(known.vectors, centres)
     lists = Lists.of(known, centres, codes)
     for probes in (4, 16, 32):
         ask = lambda p=probes: np.stack([lists.scores(q, p) for q in asked])  # noqa: E731
-        report(f"lists, {args.centres} centres, {probes} looked up", ask, right)
-    report(f"centroid, {args.centres}", lambda: exact(asked, Bag(centres[codes], known.lengths)), right)
+        report(f"lists, {count} centres, {probes} looked up", ask, right)
+    report(f"centroid, {count}", lambda: exact(asked, Bag(centres[codes], known.lengths)), right)
     for shape in ((10, 3, 16), (20, 4, 16)):
         coded, wanted = encodings(known, *shape, fill=True), encodings(questions, *shape, fill=False)  # same seed
         report(f"FDE, {coded.shape[1]} numbers", lambda c=coded, w=wanted: w @ c.T, right)

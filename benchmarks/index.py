@@ -4,20 +4,24 @@
 
 Passages are real ones of the corpora, or of the built-in essays, and as many more as are asked for, made from these: see
 `collection.py`. Some real ones are the questions. Every contender runs in a process of its own on the same numbers and
-threads, and is stopped after `--patience` seconds. Truth is MaxSim in 32 bits over everything. fast-plaid is built for one
-version of torch: name a Python that has both. `--patches 12` keeps the first twelve patches of each passage, for collections
-that would not fit the disk: everybody's input takes 768 bytes a patch, and ours twice 386 while it is built.
+threads. It is stopped if it has not built its index after `--patience` seconds, and each of its ways to search is asked for
+`--asking` seconds. Truth is MaxSim in 32 bits over everything. fast-plaid is built for one version of torch: name a Python that
+has both. `--patches 12` keeps the first twelve patches of each passage, for collections that would not fit the disk:
+everybody's input takes 768 bytes a patch, and ours twice 386 while it is built.
 """
 
 import argparse
 import json
 import os
+import re
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +29,8 @@ import numpy as np
 from collection import KEPT, K, blocks, opened, real_vectors, split, truth, write_collection
 
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS", "LANCE_CPU_THREADS")
+MANY = 10**6  # vectors from which LanceDB and fast-plaid get fewer centres than they would choose
+CENTRES = 1024  # of fast-plaid then; its own choice for 4.6 million vectors is 32,768: 10**14 operations to assign them
 Search = Callable[[np.ndarray, int], list[int]]
 Contender = tuple[float, dict[str, Search], Path]  # seconds to build, ways to search, what lies on disk
 
@@ -66,6 +72,7 @@ def idiograph(room: Path) -> Contender:
         write(shelf, spool, recipe, {}, about)
         sealed(Path(shelf.where), recipe, about, {})
     took = time.perf_counter() - begun
+    subprocess.run([sys.executable, __file__, "--contender", "idiograph", "--alone", "--room", str(room)], check=True)
     index = Index.open(room / "idiograph", style)
 
     def ask(question: np.ndarray, k: int, **how: Any) -> list[int]:
@@ -76,11 +83,35 @@ def idiograph(room: Path) -> Contender:
         index.load()
         return ask(question, k, **how)
 
-    ways: dict[str, Search] = {f"depth {d}, on disk": lambda q, k, d=d: ask(q, k, depth=d) for d in (500, 1000, 2000)}
-    ways |= {f"depth {d}, in memory": lambda q, k, d=d: in_memory(q, k, depth=d) for d in (500, 1000, 2000, 4000)}
+    ways: dict[str, Search] = {"depth 1000, on disk": lambda q, k: ask(q, k, depth=1000), "default depth, on disk": ask}
+    ways |= {
+        f"depth {d}, in memory": lambda q, k, d=d: in_memory(q, k, depth=d) for d in (500, 1000, 2000, 4000, 10000)
+    }
     ways["default depth, in memory"] = in_memory
     ways["exact"] = lambda q, k: in_memory(q, k, exact=True)
     return took, ways, room / "idiograph"
+
+
+def alone(room: Path) -> None:
+    """A process that opens the index of `idiograph` and does nothing else: seconds and memory, as a note under the table."""
+    from idiograph.answer.index import Index
+    from idiograph.style.model import Style
+    from idiograph.style.patches import Patches
+
+    def passed() -> str:
+        memory = re.search(r"VmHWM:\s*(\d+)", Path("/proc/self/status").read_text())  # getrusage knows the parent's too
+        return f"after {time.perf_counter() - begun:.1f} s ({int(memory[1]) / 1024 if memory else 0:.0f} MB)"
+
+    question = opened(room)[2][0]
+    asked = Patches(question, np.array([len(question)]), np.zeros((len(question), 2), np.int64))
+    style: Any = Style(Given(question.shape[1]), patch="ngram:3")  # type: ignore[arg-type]
+    begun = time.perf_counter()
+    index = Index.open(room / "idiograph", style)
+    said = f"open {passed()}, "
+    index.nearest_to(asked, 10)
+    said += f"first answer from disk {passed()}, "
+    index.load()
+    print(f"# {said}vectors in memory {passed()}", flush=True)
 
 
 class Given:
@@ -109,8 +140,9 @@ def lance(room: Path, name: str, index: bool) -> Contender:
     begun = time.perf_counter()
     table = lancedb.connect(str(room / name)).create_table("spans", rows(), schema=shape, mode="overwrite")
     if index:
-        many = len(opened(room)[0]) > 10**6  # with its defaults LanceDB trains 2,000 centres on half a million vectors
-        fewer: dict[str, int] = {"num_partitions": 512, "max_iterations": 10, "sample_rate": 64} if many else {}
+        # with its defaults LanceDB trains 2,000 centres on half a million vectors
+        few: dict[str, int] = {"num_partitions": 512, "max_iterations": 10, "sample_rate": 64}
+        fewer = few if len(opened(room)[0]) > MANY else {}
         table.create_index(metric="cosine", vector_column_name="vector", index_type="IVF_PQ", **fewer)
     took = time.perf_counter() - begun
 
@@ -179,13 +211,15 @@ def qdrant_hnsw(room: Path) -> Contender:
 def fast_plaid(room: Path) -> Contender:
     """fast-plaid: centroids, 4-bit residuals."""
     import torch
-    from fast_plaid import search
+    from fast_plaid.search import fast_plaid as engine
 
     torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
     vectors, lengths, _ = opened(room)
+    if len(vectors) > MANY:
+        engine.compute_kmeans = partial(engine.compute_kmeans, num_partitions=CENTRES)
     begun = time.perf_counter()
     parts = list(torch.from_numpy(np.array(vectors)).split(lengths.tolist()))
-    plaid = search.FastPlaid(index=str(room / "fast_plaid"), device="cpu")
+    plaid = engine.FastPlaid(index=str(room / "fast_plaid"), device="cpu")
     plaid.create(documents_embeddings=parts)
     took = time.perf_counter() - begun
 
@@ -208,19 +242,20 @@ CONTENDERS: dict[str, Callable[[Path], Contender]] = {
 }
 
 
-def compete(name: str, room: Path, patience: float) -> None:
+def compete(name: str, room: Path, patience: int, asking: float) -> None:
     """The life of a contender's process: build, search, print a line of JSON for each way to search."""
-    begun = time.perf_counter()
+    signal.alarm(patience)  # ends the process, also inside compiled code
     took, ways, disk = CONTENDERS[name](room)
     questions = opened(room)[2]
     for way, ask in ways.items():
+        signal.alarm(patience)
         ask(questions[0], K)
-        times, found = [], []
+        times, found, begun = [], [], time.perf_counter()
         for question in questions:
             start = time.perf_counter()
             found.append(ask(question, K))
             times.append(time.perf_counter() - start)
-            if time.perf_counter() - begun > patience:
+            if time.perf_counter() - begun > asking:
                 break
         memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         size = sum(p.stat().st_size for p in disk.rglob("*") if p.is_file()) / len(np.load(room / "lengths.npy"))
@@ -228,26 +263,24 @@ def compete(name: str, room: Path, patience: float) -> None:
         print(json.dumps({**line, "memory": memory, "bytes": size, "found": found}), flush=True)
 
 
-def race(name: str, room: Path, args: argparse.Namespace) -> list[dict[str, Any]]:
+def race(name: str, room: Path, args: argparse.Namespace) -> tuple[list[dict[str, Any]], list[str], str]:
+    """What a contender printed, its notes, and why there is no more of it if it did not end well."""
     python = args.plaid_python if name == "fast-plaid" else sys.executable
     if python is None:
-        print(f"{name}: left out; name a Python that has it with --plaid-python")
-        return []
-    command = [str(python), __file__, "--contender", name, "--room", str(room), "--patience", str(args.patience)]
+        return [], [], "left out; name a Python that has it with --plaid-python"
+    command = [str(python), __file__, "--contender", name, "--room", str(room)]
+    command += ["--patience", str(args.patience), "--asking", str(args.asking)]
     env = {**os.environ, **dict.fromkeys(THREADS, str(args.threads))}
-    try:
-        done = subprocess.run(
-            command, capture_output=True, text=True, env=env, timeout=args.patience * 1.5, check=False
-        )
-        lines, why = done.stdout, (done.stderr.strip().splitlines() or ["no reason given"])[-1]
-    except subprocess.TimeoutExpired as late:
-        said = late.stdout or b""
-        lines, why = said.decode() if isinstance(said, bytes) else said, f"not done in {args.patience * 1.5:.0f} s"
-    found = [json.loads(line) for line in lines.splitlines() if line.startswith("{")]
-    if not found:
-        print(f"{name}: {why}")
-    shutil.rmtree(room / name.replace("-", "_").replace(" ", "_"), ignore_errors=True)
-    return found
+    done = subprocess.run(command, capture_output=True, text=True, env=env, check=False)
+    for made in room.iterdir():
+        if made.is_dir():
+            shutil.rmtree(made)
+    found = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    notes = [line[2:] for line in done.stdout.splitlines() if line.startswith("# ")]
+    if done.returncode == -signal.SIGALRM:
+        missing = "the next answer" if found else "index and first answer"
+        return found, notes, f"{missing} not there after {args.patience} s"
+    return found, notes, (done.stderr.strip().splitlines() or ["no reason given"])[-1] if done.returncode else ""
 
 
 def recall(found: list[list[int]], right: np.ndarray, k: int) -> float:
@@ -267,12 +300,18 @@ def one_size(base: Any, questions: list[np.ndarray], count: int, args: argparse.
     print(f"\n{count} passages, {patches:.1f} patches each, {len(questions)} questions; made in {took:.0f} s")
     print("| | recall@10 | @20 | @100 | ms a query | queries/s | bytes a passage | build, s | peak MB |")
     print("|---|---|---|---|---|---|---|---|---|")
+    notes: dict[str, list[str]] = {}
     for name in args.contenders:
-        for way in race(name, room, args):
+        found, notes[name], why = race(name, room, args)
+        for way in found:
             at = " | ".join(f"{recall(way['found'], right, k):.3f}" for k in (10, 20, 100))
             cost = f"{way['ms']:.1f} | {way['qps']:.1f} | {way['bytes']:.0f} | {way['build']:.1f} | {way['memory']:.0f}"
             asked = "" if len(way["found"]) == len(questions) else f" ({len(way['found'])} asked)"
             print(f"| {name}, {way['way']}{asked} | {at} | {cost} |", flush=True)
+        if why:
+            print(f"| {name}: {why} | | | | | | | | |", flush=True)
+    for name, said in notes.items():
+        print("".join(f"\n{name}: {note}" for note in said), flush=True)
     if not args.keep:
         shutil.rmtree(room)
 
@@ -288,20 +327,24 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, nargs="+", default=[2_000, 10_000])
     parser.add_argument("--queries", type=int, default=30)
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--patience", type=float, default=240)
+    parser.add_argument("--patience", type=int, default=240, help="seconds to build the index, for each contender")
+    parser.add_argument("--asking", type=float, default=60, help="seconds to ask, for each way to search")
     parser.add_argument("--contenders", nargs="+", choices=CONTENDERS, default=list(CONTENDERS))
     parser.add_argument("--plaid-python", type=Path)
     parser.add_argument("--room", type=Path, default=KEPT.parent)
     parser.add_argument("--keep", action="store_true", help="keep the collection and the truth for another run")
+    parser.add_argument("--alone", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--contender", choices=CONTENDERS, help=argparse.SUPPRESS)
     args = parser.parse_args()
-    if args.contender:
-        compete(args.contender, args.room, args.patience)
-        return
-    real = real_vectors(args.corpora, args.vectors, args.real, args.patch, args.model)
-    questions, base = split(real, args.queries, args.patches)
-    for count in args.sizes:
-        one_size(base, questions, count, args)
+    if args.alone:
+        alone(args.room)
+    elif args.contender:
+        compete(args.contender, args.room, args.patience, args.asking)
+    else:
+        real = real_vectors(args.corpora, args.vectors, args.real, args.patch, args.model)
+        questions, base = split(real, args.queries, args.patches)
+        for count in args.sizes:
+            one_size(base, questions, count, args)
 
 
 if __name__ == "__main__":

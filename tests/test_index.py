@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from hashed import hashed_style
 
-from idiograph.answer.candidates import Sketches, highest, means, sketches
+from idiograph.answer.candidates import PARTS, Sketches, highest, means, pooled, sketches
 from idiograph.answer.compact import WIDTHS, from_bytes, pack, score_all, to_bytes, width
 from idiograph.answer.filters import About, Filter
 from idiograph.answer.index import Index
@@ -88,11 +88,43 @@ def test_an_unknown_dtype_is_refused(random):
 def test_a_sketch_is_the_mean_of_the_patches(random):
     patches = some_patches(random)
     assert np.allclose(means(patches)[1], patches.vectors[3], atol=1e-6)  # a text of one patch is its own mean
-    known = Sketches.of(sketches(patches), 10)
-    assert np.abs(known.vectors - means(patches)).max() < 1 / 127
+    known = Sketches.of(b"".join(sketches(patches)), 10, np.ones(3))
+    assert np.abs(known.codes * known.scales[:, None] - means(patches)).max() < 1 / 127
     (rows, near), *_ = known.nearest(patches.take([2]), np.arange(3), 1)
     assert rows.tolist() == [2]
     assert near[0] == pytest.approx(1, abs=0.01)
+
+
+def test_of_passages_with_the_same_mean_the_one_with_more_patches_seems_nearer(random):
+    asked = some_patches(random).take([0])
+    known = Sketches.of(b"".join(sketches(asked) * 5), 10, np.array([5, 50, 20, 1, 1]))
+    assert known.compared(asked, np.arange(5))[0][:3].argsort().tolist() == [0, 2, 1]
+    for some in ([1, 0], [2]):  # most of them, and few
+        assert np.allclose(known.compared(asked, np.array(some)), known.compared(asked, np.arange(5))[:, some])
+
+
+def test_a_question_in_few_vectors_is_the_means_of_neighbours():
+    lengths, vectors = np.array([3, 4 * PARTS]), np.eye(4 * PARTS + 3, dtype=np.float32)
+    chars = np.stack([np.arange(len(vectors)), np.arange(len(vectors)) + 1], axis=1)
+    few = pooled(Patches(vectors, lengths, chars))
+    assert few.lengths.tolist() == [3, PARTS]
+    assert (few.vectors[:3] == vectors[:3]).all()
+    assert few.vectors[3].tolist() == [0] * 3 + [0.5] * 4 + [0] * (4 * PARTS - 4)
+    assert few.chars[3].tolist() == [3, 7]
+    assert few.chars[-1].tolist() == [len(vectors) - 4, len(vectors)]
+
+
+def test_only_the_candidates_nearest_to_the_few_vectors_are_scored_with_all(built, monkeypatch):
+    monkeypatch.setattr("idiograph.answer.candidates.FINALISTS", 0)
+    monkeypatch.setattr("idiograph.answer.candidates.TIMES", 1)
+    asked = built.embed([ESSAYS[40].text[:900]])
+    assert asked.lengths[0] >= 2 * PARTS
+    chosen, _ = built.proposed(asked, np.arange(len(built)), 60)[0]
+    few = chosen[highest(built.score_rows(pooled(asked), chosen)[0], 5)]
+    right = built.score_rows(asked, few)[0]
+    rows, scores = built.nearest_to(asked, 5, depth=60)
+    assert rows[0].tolist() == few[np.argsort(-right, kind="stable")].tolist()
+    assert np.allclose(scores[0], np.sort(right)[::-1], atol=1e-6)
 
 
 def test_the_highest_scores_are_found_and_ties_go_to_the_first(random):
@@ -125,6 +157,15 @@ def test_vectors_in_memory_and_on_disk_give_the_same_scores(built, style):
     on_disk = fresh.score_rows(asked, np.array([5, 0, 9]))
     fresh.load()
     assert (fresh.score_rows(asked, np.array([5, 0, 9])) == on_disk).all()
+
+
+def test_vectors_in_memory_are_the_right_ones_after_a_deletion(index, style):
+    index.delete([index.documents[1].id])
+    fresh = Index.open(index.folder, style)
+    asked, every = fresh.embed([ESSAYS[40].text[:500]]), np.arange(len(fresh))
+    on_disk = fresh.score_rows(asked, every)
+    fresh.load()
+    assert (fresh.score_rows(asked, every) == on_disk).all()
 
 
 def test_an_index_that_is_too_large_for_memory_is_scored_from_disk(built, style, monkeypatch):

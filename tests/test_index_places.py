@@ -106,6 +106,13 @@ def test_a_search_in_parts_is_the_search(local, exact, parts):
     assert np.allclose([h.score for hits in found for h in hits], [h.score for hits in whole for h in hits], atol=1e-6)
 
 
+def test_parts_agree_on_who_is_scored_with_all_patches(local, monkeypatch):
+    monkeypatch.setattr("idiograph.answer.candidates.FINALISTS", 0)
+    monkeypatch.setattr("idiograph.answer.candidates.TIMES", 1)  # as many as are wanted: one more would show
+    found, whole = search_parts(local, ASKED, 8, parts=3, depth=40), local.search_many(ASKED, 8, depth=40)
+    assert [[h.passage for h in hits] for hits in found] == [[h.passage for h in hits] for hits in whole]
+
+
 def test_workers_must_know_how_to_open_the_model(local, tmp_path, style):
     with pytest.raises(InputError, match="needs to know how a worker opens the model"):
         Index.build(ESSAYS[:2], tmp_path / "index", style, crew=Crew("processes"))

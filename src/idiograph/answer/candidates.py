@@ -1,23 +1,29 @@
-"""The first stage of a search: which passages may be near, told from one short vector of each.
+"""The first stages of a search: which passages may be near, told from one short vector of each, and which of these are
+worth an exact score, told from a few vectors of the question.
 
 The sketch of a passage is the mean of its patches, scaled to unit length, in 8 bits. Measured against centroid lists, centroid
 MaxSim and fixed-dimensional encodings it finds most of what MaxSim finds for every number of candidates, and it has nothing
-to learn: see `docs/results.md`. What is found so is scored exactly afterwards; no patches are read here.
+to learn: see `docs/results.md`. A passage of many patches has a match for more of a question than its mean tells, so a little is
+added for their number. The patches of what is found so are then compared with the question's, of which neighbours are
+averaged; what is left after that is scored exactly.
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from idiograph.answer.compact import Packed, from_bytes, pack, to_bytes, unpack
-from idiograph.style.patches import Patches, unit
+from idiograph.answer.compact import one_each, pack, to_bytes
+from idiograph.style.patches import Patches, ragged_rows, unit
 from idiograph.style.tokens import Floats, Ints
 
 DTYPE = "int8"
 LEAST, SHARE = 1000, 0.03  # candidates: what gave 0.98 of the nearest 20 at 10,000 and at 100,000 passages
-BLOCK = 65_536  # sketches compared with all texts at once
+LENGTH = 0.03  # a passage of e times as many patches seems so much nearer; 0.02 to 0.05 were alike
+PARTS = 16  # vectors of a question that candidates are compared with; 12 lost a little, 24 gained nothing
+FINALISTS, TIMES = 300, 5  # candidates that are scored exactly: so many, or so many times the answers wanted
+BLOCK = 2_048  # sketches made wide at once; all of them kept wide took twice as long, and four times the memory
 
 
 def enough(passages: int, k: int, depth: int | None) -> int:
@@ -27,6 +33,28 @@ def enough(passages: int, k: int, depth: int | None) -> int:
     (1000, 3000, 200)
     """
     return max(k, max(LEAST, math.ceil(SHARE * passages)) if depth is None else depth)
+
+
+def finalists(depth: int, k: int) -> int:
+    """How many of so many candidates are scored with all patches of the question: all, unless half of them can go.
+
+    >>> finalists(3000, 10), finalists(3000, 100), finalists(1000, 100)
+    (300, 500, 1000)
+    """
+    last = max(FINALISTS, TIMES * k)
+    return last if 2 * last < depth else depth
+
+
+def pooled(patches: Patches) -> Patches:
+    """Texts in few vectors: the means of neighbouring patches. One that has few is left as it is."""
+    counts = np.where(patches.lengths < 2 * PARTS, patches.lengths, PARTS)
+    within = ragged_rows(np.zeros(len(counts), np.int64), counts)
+    starts = np.repeat(patches.starts, counts) + within * np.repeat(patches.lengths, counts) // np.repeat(
+        counts, counts
+    )
+    ends = np.append(starts[1:], len(patches.vectors)) - 1
+    chars = np.stack([patches.chars[starts, 0], patches.chars[ends, 1]], axis=1)
+    return Patches(unit(np.add.reduceat(patches.vectors, starts, axis=0)), counts, chars)
 
 
 def means(patches: Patches) -> Floats:
@@ -51,21 +79,36 @@ def as_patches(vectors: Floats) -> Patches:
 class Sketches:
     """The sketches of all passages, ready to be compared."""
 
-    vectors: Floats  # (n, d)
+    codes: NDArray[np.int8]  # (n, d)
+    scales: Floats  # (n,)
+    ahead: Floats  # (n,) how much nearer each seems for the number of its patches
 
     @classmethod
-    def of(cls, stored: Sequence[memoryview | bytes], dim: int) -> "Sketches":
-        packed: Packed = from_bytes(stored, dim, DTYPE)
-        return cls(unpack(packed))
+    def of(cls, stored: memoryview | bytes, dim: int, patches: Ints) -> "Sketches":
+        """`stored` are the sketches end to end, `patches` how many patches each passage has."""
+        packed = one_each(stored, dim, DTYPE)
+        return cls(packed.codes, packed.scales.astype(np.float32), (LENGTH * np.log(patches)).astype(np.float32))
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def take(self, rows: Ints) -> "Sketches":
+        return Sketches(self.codes[rows], self.scales[rows], self.ahead[rows])
 
     def compared(self, asked: Patches, rows: Ints) -> Floats:
         """How near some passages, in their order, seem to each text: (texts, rows)."""
-        among = self.vectors if len(rows) == len(self.vectors) else self.vectors[rows]
-        wanted = means(asked)
-        scores = np.empty((len(wanted), len(among)), np.float32)
-        for at in range(0, len(among), BLOCK):
-            scores[:, at : at + BLOCK] = wanted @ among[at : at + BLOCK].T
-        return scores
+        if len(rows) == len(self):
+            return self.everything(means(asked))
+        if len(rows) > len(self) // 4:  # to copy that many costs more than to compare all
+            return self.everything(means(asked))[:, rows]
+        return self.take(rows).everything(means(asked))
+
+    def everything(self, wanted: Floats) -> Floats:
+        """How near all passages seem to some means: (means, passages)."""
+        scores = np.empty((len(wanted), len(self)), np.float32)
+        for at in range(0, len(self), BLOCK):
+            scores[:, at : at + BLOCK] = (self.codes[at : at + BLOCK].astype(np.float32) @ wanted.T).T
+        return scores * self.scales + self.ahead
 
     def nearest(self, asked: Patches, allowed: Ints, count: int) -> list[tuple[Ints, Floats]]:
         """For each text the `count` passages that seem nearest among those allowed, in their order, and how near."""

@@ -14,11 +14,11 @@ from typing import Any, TypeVar
 import numpy as np
 
 from idiograph.answer.build import MAKE, SPOOL, codebook, finished, prepared, projected, sealed, spooled, write
-from idiograph.answer.candidates import Sketches, enough
+from idiograph.answer.candidates import Sketches, enough, finalists, highest, pooled
 from idiograph.answer.compact import Packed, from_bytes, joined, score_all, width
 from idiograph.answer.filters import About, Filter
 from idiograph.answer.passages import Hit, Passage, passages
-from idiograph.answer.shelf import BROKEN, Shelf, State, new_change
+from idiograph.answer.shelf import BROKEN, Shelf, State, end_to_end, new_change
 from idiograph.answer.spool import Crew, Spool
 from idiograph.errors import ArtifactError, InputError, ModelError
 from idiograph.recipe import IndexRecipe
@@ -200,13 +200,14 @@ class Index:
 
     @cached_property
     def _sketches(self) -> Sketches:
-        return Sketches.of([v.as_buffer() for v in self._state.rows["sketch"]], self._dim)
+        rows = self._state.rows
+        return Sketches.of(end_to_end(rows["sketch"]), self._dim, np.asarray(rows["patches"]))
 
     @property
     def bytes_per_passage(self) -> float:
         """What a passage takes for search: its vectors and its sketch."""
-        sketch = sum(len(v.as_buffer()) for v in self._state.rows["sketch"])
-        return (width(self.recipe.dtype).bytes(self._dim) * self._count() + sketch) / max(len(self), 1)
+        sketches = len(end_to_end(self._state.rows["sketch"]))
+        return (width(self.recipe.dtype).bytes(self._dim) * self._count() + sketches) / max(len(self), 1)
 
     @property
     def _dim(self) -> int:
@@ -218,8 +219,9 @@ class Index:
     @cached_property
     def _resident(self) -> tuple[Packed, Ints]:
         """All vectors in the order in which they lie, and the place of each row among them."""
-        parts = [self._unpacked(batch["vectors"]) for batch in self.shelf.scan(["vectors"])]
-        return joined(parts), self._state.offsets
+        total = sum(int(np.asarray(batch["patches"]).sum()) for batch in self.shelf.scan(["patches"]))
+        parts = (self._unpacked(batch["vectors"]) for batch in self.shelf.scan(["vectors"]))
+        return joined(parts, total, self._dim, self.recipe.dtype), self._state.offsets
 
     def _unpacked(self, column: Any) -> Packed:
         return from_bytes([v.as_buffer() for v in column], self._dim, self.recipe.dtype)
@@ -278,19 +280,23 @@ class Index:
         """`nearest`, for texts that are embedded already."""
         allowed = self.rows(only or EVERYTHING)
         rows, scores = np.full((len(asked), k), -1), np.full((len(asked), k), -np.inf, np.float32)
-        depth = enough(len(allowed), k, depth)
-        for at, (chosen, found) in enumerate(self._scored(asked, allowed, exact, depth)):
+        depth = len(allowed) if exact else enough(len(allowed), k, depth)
+        for at, (chosen, found) in enumerate(self._scored(asked, allowed, depth, finalists(depth, k))):
             order = np.argsort(-found, kind="stable")[:k]
             rows[at, : len(order)], scores[at, : len(order)] = chosen[order], found[order]
         return rows, scores
 
-    def _scored(self, asked: Patches, allowed: Ints, exact: bool, depth: int) -> Iterator[tuple[Ints, Floats]]:
+    def _scored(self, asked: Patches, allowed: Ints, depth: int, last: int) -> Iterator[tuple[Ints, Floats]]:
         """For each text the passages that were scored, and their scores."""
-        if exact or len(allowed) <= depth:
+        if len(allowed) <= depth:
             yield from ((allowed, found) for found in self._exact(asked, allowed))
             return
         for at, (chosen, _) in enumerate(self.proposed(asked, allowed, depth)):
-            yield chosen, self.score_rows(asked.take([at]), chosen)[0]
+            one, stored = asked.take([at]), self._stored(chosen)
+            if depth > last:
+                few = highest(score_all(pooled(one), stored, self.style.score)[0], last)
+                chosen, stored = chosen[few], stored.take(few)
+            yield chosen, score_all(one, stored, self.style.score)[0]
 
     def proposed(self, asked: Patches, allowed: Ints, depth: int) -> list[tuple[Ints, Floats]]:
         """For each text the candidates among some passages, and how near they seem."""

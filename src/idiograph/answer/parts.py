@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from idiograph.answer.candidates import enough, highest
+from idiograph.answer.candidates import enough, finalists, highest, pooled
 from idiograph.answer.filters import Filter
 from idiograph.answer.index import Index
 from idiograph.answer.passages import Hit
@@ -42,8 +42,16 @@ def search_parts(
         nearest = [allowed] * len(texts)
     else:
         nearest = together(spread(partial(propose, reach, asked, depth), shares, team, index), depth)
-    wanted = [[np.intersect1d(rows, share) for rows in nearest] for share in shares]
+        if depth > (last := finalists(depth, k)):
+            rough = spread(partial(narrow, reach, asked), divided(nearest, shares), team, index)
+            nearest = together(rough, last)
+    wanted = divided(nearest, shares)
     return best(index, spread(partial(rescore, reach, asked), wanted, team, index), wanted, k)
+
+
+def divided(nearest: list[Ints], shares: list[Ints]) -> list[list[Ints]]:
+    """What each part has of the passages that are wanted for each text."""
+    return [[np.intersect1d(rows, share) for rows in nearest] for share in shares]
 
 
 def reach_of(index: Index, team: Crew) -> Reach:
@@ -76,6 +84,12 @@ def spread(function: Callable[[Any], Any], items: Iterable[Any], team: Crew, ind
 def propose(reach: Reach, asked: Patches, depth: int, rows: Ints) -> list[tuple[Ints, Floats]]:
     """For each text the candidates among some passages, and how near they seem."""
     return reach().proposed(asked, rows, depth)
+
+
+def narrow(reach: Reach, asked: Patches, wanted: list[Ints]) -> list[tuple[Ints, Floats]]:
+    """For each text the passages that are wanted for it, and how near they are to its few vectors."""
+    few = pooled(asked)
+    return [(rows, reach().score_rows(few.take([at]), rows)[0]) for at, rows in enumerate(wanted)]
 
 
 def rescore(reach: Reach, asked: Patches, wanted: list[Ints]) -> list[Floats]:

@@ -90,7 +90,10 @@ class Shelf:
         self._spans = spans
         found = everything(spans, PLAIN)
         seen = np.flatnonzero(visible(found, log))
-        order = seen[np.argsort(np.array(found["id"].to_pylist(), object)[seen], kind="stable")]
+        by_id = pa.table({"id": found["id"].take(seen), "at": seen}).sort_by(
+            "id"
+        )  # stable; UTF-8 sorts as characters do
+        order = np.asarray(by_id["at"])
         about = json.loads(log["about"][-1].as_py())
         changes = [row["change"] for row in log.to_pylist() if row["kind"] != "compact"]
         return State(found.take(order), order.astype(np.int64), about, changes[-1])
@@ -159,6 +162,15 @@ def everything(table: Any, columns: Sequence[str] | None = None) -> pa.Table:
     return (query.select(list(columns)) if columns else query).to_arrow()
 
 
+def end_to_end(column: Any) -> memoryview:
+    """The values of a binary column, one after the other."""
+    values = column.combine_chunks()
+    if not len(values):
+        return memoryview(b"")
+    offsets = np.frombuffer(values.buffers()[1], np.int64)[values.offset : values.offset + len(values) + 1]
+    return memoryview(values.buffers()[2])[offsets[0] : offsets[-1]]
+
+
 def visible(found: pa.Table, log: pa.Table) -> np.ndarray:
     """Which rows of `spans` the log makes visible: those of the last change that touched their document."""
     if not found.num_rows:
@@ -170,11 +182,11 @@ def visible(found: pa.Table, log: pa.Table) -> np.ndarray:
     owner = np.asarray(owned.indices)
     last = np.full(len(owned.dictionary), -1, np.int64)
     np.maximum.at(last, owner, rank)
-    number = {doc: at for at, doc in enumerate(owned.dictionary.to_pylist())}
-    for at, gone in enumerate(log["gone"].to_pylist()):
-        for doc in gone:
-            if doc in number:
-                last[number[doc]] = max(last[number[doc]], at)
+    went = [(at, doc) for at, gone in enumerate(log["gone"].to_pylist()) for doc in gone]
+    number = {doc: at for at, doc in enumerate(owned.dictionary.to_pylist())} if went else {}
+    for at, doc in went:
+        if doc in number:
+            last[number[doc]] = max(last[number[doc]], at)
     return (rank >= 0) & (rank == last[owner])
 
 

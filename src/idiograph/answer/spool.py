@@ -3,6 +3,7 @@ a cluster. What comes out does not depend on where the work was done."""
 
 import hashlib
 import pickle
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
@@ -97,7 +98,7 @@ class Spool:
                 if told:
                     told(len(self.ids))
         if len(set(self.documents)) < len(self.documents):
-            twice = next(d for d in self.documents if self.documents.count(d) > 1)
+            twice = Counter(self.documents).most_common(1)[0][0]
             raise InputError(f"document '{twice}' was given twice; give each document once")
 
     def _note(self, ids: list[str], found: list[Passage], vectors: Packed) -> None:

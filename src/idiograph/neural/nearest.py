@@ -26,7 +26,7 @@ ANCHOR_ROWS, TILE_ROWS = 2048, 512  # a tile of products is 4 MB, which stay in 
 STEP = 64  # rows of anchors come in multiples of it
 CHUNK = 2048  # rows rounded at once: 3 MB at 384 dimensions
 GPU_ROWS = 4096  # rows of anchors at once on a GPU
-HALF, HALF_ROUNDING = torch.bfloat16, 2.0**-8  # relative
+HALF, HALF_ROUNDING = torch.float16, 2.0**-13  # relative; sums are in 32 bits
 NOISE = 1e-5  # what 32 bits may lose in a mean of products, and much more
 WORTH = 5e10  # operations from which on a first pass pays
 
