@@ -2,12 +2,14 @@
 
     python benchmarks/evaluate.py data/arxiv --split train --cache cache/ --sizes 1000x2000 2000x4000
     python benchmarks/evaluate.py data/arxiv --split train --cache cache/ --sizes 14000x28000 --part 1000 --seconds 500
+    python benchmarks/evaluate.py made --cache cache/ --sizes 14000x28000 --part 1000
 
-TRIPLETS is a folder of `idiograph mine`; a size is so many of its anchors against so many passages of its pool, in the order of
-the triplets. Texts are read once, in pieces of a thousand, which the cache keeps. One thread; CPU seconds of the process.
-`--exact` also runs everything in 32 bits, so that the reports can be compared. With `--part` the anchors are taken so many at
-a time, and what is done is noted in the cache: given again, the command goes on; `--seconds` makes it stop after the part in
-which the time is up.
+TRIPLETS is a folder of `idiograph mine`, or `made`: vectors as in benchmarks/maxsim.py, whose scores spread as those of real
+texts, so that no text has to be read; two passages of a hundred are by the anchor's author-set. A size is so many of its anchors
+against so many passages of its pool, in the order of the triplets. Texts are read once, in pieces of a thousand, which the cache
+keeps. One thread; CPU seconds of the process. `--exact` also runs everything in 32 bits, so that the reports can be compared.
+With `--part` the anchors are taken so many at a time, and what is done is noted in the cache: given again, the command goes on;
+`--seconds` makes it stop after the part in which the time is up.
 """
 
 import argparse
@@ -28,6 +30,7 @@ from idiograph.recipe import EvaluateRecipe
 from idiograph.style.model import Style
 from idiograph.style.patches import Patches, join
 from idiograph.style.tokens import Tokens
+from idiograph.types import Span
 
 PIECE = 1000
 RECIPE = EvaluateRecipe(resamples=0)
@@ -51,6 +54,9 @@ class Stored:
     def embed(self, tokens, patch, progress=None):  # noqa: ARG002
         return self.patches.take([int(t.ids[0]) for t in tokens])
 
+    def published_words(self, ids):
+        return np.arange(len(ids))
+
 
 def cut(found, anchors, pool):
     """The first anchors and the first spans of the pool: a size is part of a larger one."""
@@ -73,7 +79,24 @@ def read(style, spans, cache, kind):
     return join(parts)
 
 
+def made(anchors, pool):
+    """A benchmark of texts that nobody wrote, and the ranker that has their vectors."""
+    from maxsim import collection
+
+    def span(kind, at):
+        return Span(f"{kind}{at}", 0, 1, f"{kind} {at}", frozenset({f"writer {at % 50}"}))
+
+    spans = [tuple(span(kind, at) for at in range(count)) for kind, count in (("a", anchors), ("p", pool))]
+    rows = np.arange(anchors)
+    triplets = np.stack([rows, rows % 50, (rows + 1) % 50], axis=1)
+    patches = join([collection(count, 41, 384, seed) for seed, count in enumerate((anchors, pool), 1)])
+    texts = [one.text for side in spans for one in side]
+    return Benchmark("made", *spans, triplets), Style(Stored(patches, texts), patch="ngram:3")
+
+
 def ranker(style, benchmark, cache):
+    if isinstance(style.encoder, Stored):
+        return style
     sides = [read(style, spans, cache, kind) for kind, spans in (("a", benchmark.anchors), ("p", benchmark.pool))]
     texts = [span.text for span in (*benchmark.anchors, *benchmark.pool)]
     return Style(Stored(join(sides), texts), patch=style.patch)
@@ -133,10 +156,16 @@ def main():
     given = parser.parse_args()
     torch.set_num_threads(1)
     given.cache.mkdir(parents=True, exist_ok=True)
-    style, found = load_ranker(given.model), open_benchmark(given.triplets, given.split, given.config)
+    invented = str(given.triplets) == "made"
+    if not invented:
+        style, found = load_ranker(given.model), open_benchmark(given.triplets, given.split, given.config)
     with threadpool_limits(1):
         for size in given.sizes:
-            benchmark = cut(found, *map(int, size.split("x")))
+            anchors, pool = map(int, size.split("x"))
+            if invented:
+                benchmark, style = made(anchors, pool)
+            else:
+                benchmark = cut(found, anchors, pool)
             if given.part:
                 in_parts(style, benchmark, given.cache, given.part, given.seconds)
             else:

@@ -37,6 +37,15 @@ def test_the_code_that_travels_with_it_is_ours_of_today():
     assert (default_folder() / "idiograph_patches.py").read_text() == Path(modules.__file__).read_text()
 
 
+def test_a_word_of_several_tokens_is_one_patch_though_its_vocabulary_has_pieces_of_number_signs():
+    style = idiograph.load(patch="word")
+    assert any(piece.startswith("##") for piece in style.encoder.model.tokenizer.get_vocab())  # pyright: ignore
+    text = "Cartographers re-measured the siltation."
+    found = style.encode([text])
+    words = [text[start:end] for start, end in found.chars.tolist()]
+    assert words == ["Cartographers", "re", "-", "measured", "the", "siltation", "."]
+
+
 def test_it_opens_in_plain_sentence_transformers_and_gives_the_same_patches():
     from sentence_transformers import MultiVectorEncoder
 

@@ -45,7 +45,8 @@ def token_table(tokenizer: Any, size: int) -> dict[str, Tensor]:
     """For each token id: is it no text (special or blank), is it punctuation alone, does it begin a word?"""
     table = {kind: torch.zeros(size, dtype=torch.bool) for kind in ("special", "mark", "start")}
     pieces = tokenizer.get_vocab()
-    inner = any(piece.startswith(PIECE_INNER) for piece in pieces)
+    joined = sum(piece.startswith(PIECE_INNER) for piece in pieces)
+    inner = joined > sum(piece.startswith((BYTE_SPACE, PIECE_SPACE)) for piece in pieces)  # "##" is in other vocabularies too
     for piece, at in pieces.items():
         text = readable(tokenizer, piece)
         table["special"][at] = not text
