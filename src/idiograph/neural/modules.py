@@ -45,10 +45,8 @@ def token_table(tokenizer: Any, size: int) -> dict[str, Tensor]:
     """For each token id: is it no text (special or blank), is it punctuation alone, does it begin a word?"""
     table = {kind: torch.zeros(size, dtype=torch.bool) for kind in ("special", "mark", "start")}
     pieces = tokenizer.get_vocab()
-    joined = sum(piece.startswith(PIECE_INNER) for piece in pieces)
-    inner = joined > sum(
-        piece.startswith((BYTE_SPACE, PIECE_SPACE)) for piece in pieces
-    )  # "##" is in other vocabularies too
+    spaces = sum(piece.startswith((BYTE_SPACE, PIECE_SPACE)) for piece in pieces)
+    inner = sum(piece.startswith(PIECE_INNER) for piece in pieces) > spaces  # vocabularies with spaces have a few "##"
     for piece, at in pieces.items():
         text = readable(tokenizer, piece)
         table["special"][at] = not text
@@ -277,9 +275,8 @@ class Boundary(nn.Module):
         """
         logits = self.logits(vectors, kept)
         if self.cut != "budget":
-            noise = (
-                torch.rand_like(logits).logit(1e-6) if task == "query" else 0.0
-            )  # as published: keys are never drawn
+            drawn = task == "query"  # as published: keys never are
+            noise = torch.rand_like(logits).logit(1e-6) if drawn else 0.0
             means, mask = pool(vectors, self.number(vectors, kept, size, noise))
             chance = {"cut_probability": logits.sigmoid() * kept, "cut_tokens": kept.sum(dim=1)}
             return {"token_embeddings": means, "attention_mask": mask, **chance}
