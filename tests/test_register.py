@@ -38,7 +38,7 @@ def test_one_rate_out_of_range_says_nothing():
     assert unlike([STORY], {}) == []
 
 
-def test_a_verdict_says_that_the_texts_are_of_another_kind(idiograph, tmp_path, backbones, anthology_corpus):
+def test_texts_of_another_kind_get_no_ratio_unless_one_is_wanted(idiograph, tmp_path, backbones, anthology_corpus):
     model = ("--model", backbones["bert"], "--patch", "ngram:2")
     file = tmp_path / "papers.json"
     args = ("calibrate", backbones["bert"], anthology_corpus.folder, "--patch", "ngram:2", "--pairs", 40)
@@ -56,7 +56,16 @@ def test_a_verdict_says_that_the_texts_are_of_another_kind(idiograph, tmp_path, 
         (tmp_path / f"{name}.txt").write_text(STORY)
     status, out, _ = idiograph("verify", tmp_path / "a.txt", tmp_path / "b.txt", *model, "--calibration", file)
     assert status == 0
+    assert "No answer" in out
+    assert "log10 LR +" not in out.split("Note:")[0]
     assert "of another kind than those of the calibration" in " ".join(out.split())
+    asked = ("verify", tmp_path / "a.txt", tmp_path / "b.txt", *model, "--calibration", file, "--json")
+    silent, anyway = (json.loads(idiograph(*asked, *more)[1]) for more in ((), ("--anyway",)))
+    assert (silent["llr"], silent["same"], bool(silent["outside"])) == (0, None, True)
+    assert silent["probability"] == 0.5  # what the prior odds say
+    assert anyway["llr"] > 0
+    assert not anyway["outside"]
+    assert anyway["score"] == silent["score"]
 
 
 def test_a_mixture_has_the_pairs_of_every_folder_and_names_them(anthology_corpus):

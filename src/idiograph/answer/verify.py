@@ -46,7 +46,10 @@ class Background:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What the comparison of two texts says. `same` is None where it abstains."""
+    """What the comparison of two texts says. `same` is None where it abstains.
+
+    `outside` names how the texts differ in kind from those of the calibration. They then have no ratio, which is a ratio of 1.
+    """
 
     score: float
     llr: float
@@ -57,6 +60,7 @@ class Verdict:
     prior_odds: float
     overlap: float
     topic_warning: bool
+    outside: tuple[str, ...]
     warnings: tuple[str, ...]
     lengths: tuple[int, int]  # words
     calibration: Calibration
@@ -133,16 +137,26 @@ def open_background(path: Path, style: Style, preset: str = "sound") -> Backgrou
 
 
 def verify(
-    a: str | Sequence[str], b: str | Sequence[str], style: Style, known: Background, prior_odds: float = 1.0
+    a: str | Sequence[str],
+    b: str | Sequence[str],
+    style: Style,
+    known: Background,
+    prior_odds: float = 1.0,
+    *,
+    anyway: bool = False,
 ) -> Verdict:
-    """Compare two texts, or two collections of texts; `prior_odds` are the reader's own, before seeing the texts."""
+    """Compare two texts, or two collections of texts; `prior_odds` are the reader's own, before seeing the texts.
+
+    Texts of another kind than those of the calibration get no ratio, unless one is wanted `anyway`.
+    """
     if prior_odds <= 0:
         raise InputError(f"prior odds must be above 0, but got {prior_odds:g}")
     one, two = collected(a), collected(b)
     score = text_score(*(style.encode([p for text in each for p in passages(text)]) for each in (one, two)))
     lengths = (sum(len(t.split()) for t in one), sum(len(t.split()) for t in two))
     size = float(effective(*lengths))
-    llr = known.calibration.llr(score, size)
+    strange = unlike(one + two, known.about.get("register") or {})
+    llr = 0.0 if strange and not anyway else known.calibration.llr(score, size)
     shared = overlap(*(content_words(" ".join(each)) for each in (one, two)))
     topical = shared > known.usual_overlap
     return Verdict(
@@ -155,7 +169,8 @@ def verify(
         prior_odds=prior_odds,
         overlap=shared,
         topic_warning=topical,
-        warnings=tuple(caveats(one + two, llr, size, shared if topical else None, known)),
+        outside=() if anyway else tuple(strange),
+        warnings=tuple(caveats(one + two, llr, size, shared if topical else None, known, strange)),
         lengths=lengths,
         calibration=known.calibration,
     )
@@ -169,7 +184,9 @@ def collected(given: str | Sequence[str]) -> list[str]:
     return found
 
 
-def caveats(texts: Sequence[str], llr: float, size: float, shared: float | None, known: Background) -> list[str]:
+def caveats(
+    texts: Sequence[str], llr: float, size: float, shared: float | None, known: Background, strange: Sequence[str]
+) -> list[str]:
     """What a reader must know before trusting the ratio."""
     from idiograph.corpus.language import identify
 
@@ -183,7 +200,6 @@ def caveats(texts: Sequence[str], llr: float, size: float, shared: float | None,
     foreign = {lang for lang, sure in map(identify, texts) if sure > 0.9} - set(seen)
     if seen and foreign:
         found.append(f"the calibration is for {', '.join(seen)}, but there is text in {', '.join(sorted(foreign))}")
-    strange = unlike(texts, known.about.get("register") or {})
     if strange:
         found.append(f"the texts are of another kind than those of the calibration ({'; '.join(strange)})")
     if shared is not None and llr > 0:

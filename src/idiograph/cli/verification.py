@@ -43,6 +43,7 @@ def verify(
     ] = None,
     calibration: Annotated[Path | None, typer.Option(help="A file that `calibrate -o` wrote.")] = None,
     prior: Annotated[float, typer.Option(help="Your odds that one person wrote both, before this.", min=1e-9)] = 1.0,
+    anyway: Annotated[bool, typer.Option("--anyway", help="A ratio for texts of another kind, too.")] = False,
     model: Model = "default",
     patch: Patch = None,
     keep: Keep = None,
@@ -56,7 +57,7 @@ def verify(
     one, two = ([long_enough(file, lang) for file in listed(path)] for path in (a, b))
     style = open_style(model, patch, keep)
     known = known_pairs(style, model, corpus_folder, calibration, preset)
-    verdict = verify_(one, two, style, known, prior)
+    verdict = verify_(one, two, style, known, prior, anyway=anyway)
     say({**verdict.to_json(), "about": known.about}, as_json, lambda: print_verdict(verdict))
 
 
@@ -77,12 +78,7 @@ def known_pairs(style: Any, model: str, corpus: Path | None, file: Path | None, 
 
 
 def print_verdict(v: Any) -> None:
-    out.print(f"log10 LR {v.llr:+.2f}: {v.words}", style="bold", highlight=False)
-    out.print(f"The resemblance is {v.times}.", highlight=False)
-    if v.same is None:
-        out.print("That is too little to say either way.", highlight=False)
-    odds = f"With prior odds of {v.prior_odds:g}:1 that one person wrote both: {v.probability:.0%}."
-    out.print(odds, highlight=False)
+    (print_silence if v.outside else print_ratio)(v)
     for warning in v.warnings:
         out.print(f"Note: {warning}.", style="yellow", highlight=False)
     known = v.calibration
@@ -93,6 +89,21 @@ def print_verdict(v: Any) -> None:
         style="dim",
         highlight=False,
     )
+
+
+def print_silence(v: Any) -> None:
+    out.print("No answer: what the score means was learned from texts of another kind.", style="bold", highlight=False)
+    ways = "Calibrate on texts like yours (--corpus, or idiograph calibrate), or ask again with --anyway."
+    out.print(f"The score is {v.score:.3f}. {ways}", highlight=False)
+
+
+def print_ratio(v: Any) -> None:
+    out.print(f"log10 LR {v.llr:+.2f}: {v.words}", style="bold", highlight=False)
+    out.print(f"The resemblance is {v.times}.", highlight=False)
+    if v.same is None:
+        out.print("That is too little to say either way.", highlight=False)
+    odds = f"With prior odds of {v.prior_odds:g}:1 that one person wrote both: {v.probability:.0%}."
+    out.print(odds, highlight=False)
 
 
 def calibrate(
