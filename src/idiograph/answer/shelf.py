@@ -90,9 +90,7 @@ class Shelf:
         self._spans = spans
         found = everything(spans, PLAIN)
         seen = np.flatnonzero(visible(found, log))
-        by_id = pa.table({"id": found["id"].take(seen), "at": seen}).sort_by(
-            "id"
-        )  # stable; UTF-8 sorts as characters do
+        by_id = pa.table({"id": found["id"].take(seen), "at": seen}).sort_by("id")  # UTF-8 sorts as characters do
         order = np.asarray(by_id["at"])
         about = json.loads(log["about"][-1].as_py())
         changes = [row["change"] for row in log.to_pylist() if row["kind"] != "compact"]

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from idiograph.errors import ArtifactError, InputError, SpecError
-from idiograph.neural import modules
 from idiograph.neural.adapters import merge, merged
 from idiograph.neural.batches import Batches, Order
 from idiograph.neural.build import ModelSettings, build
@@ -23,7 +22,7 @@ from idiograph.neural.rarity import weigh_wording
 from idiograph.neural.reporters import reporting
 from idiograph.neural.triplets import Triplets, open_triplets
 from idiograph.neural.validate import Probe, probe
-from idiograph.store import MANIFEST, Manifest, digest, locked, now, seal, write_json
+from idiograph.store import MANIFEST, Manifest, digest, locked, now, seal
 
 __all__ = ["DataSettings", "ModelSettings", "Progress", "Result", "TrainSettings", "fit", "train"]
 Settings = TypeVar("Settings")
@@ -156,10 +155,6 @@ def keep(encoder: Encoder, shape: ModelSettings, how: TrainSettings, result: Res
 def write(encoder: Encoder, state: State, folder: Path, shape: ModelSettings, how: TrainSettings) -> None:
     encoder.model.load_state_dict(state)
     encoder.save(folder, shape.patch, shape.keep, how.score)
-    listing = json.loads((folder / "modules.json").read_text(encoding="utf-8"))
-    for entry in listing:  # our layers are found in the copy of their file that lies in the folder
-        entry["type"] = entry["type"].replace(f"{modules.__name__}.", "idiograph_patches.")
-    write_json(folder / "modules.json", listing)
 
 
 def manifest(
