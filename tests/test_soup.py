@@ -40,3 +40,30 @@ def test_models_of_other_shapes_are_refused_and_nothing_is_left(tmp_path):
 def test_a_folder_without_weights_is_named(tmp_path):
     with pytest.raises(InputError, match="there is no model in"):
         average_models([tmp_path], tmp_path / "out")
+
+
+def worded(folder, value):
+    layer = model(folder, value) / "1_Wording"
+    layer.mkdir()
+    save_file({"weight": torch.tensor([1.0, 3.0]) * value}, layer / "model.safetensors", {"format": "pt"})
+    return folder
+
+
+def test_the_wording_can_count_for_more_and_nothing_else_changes(tmp_path):
+    average_models([worded(tmp_path / "a", 1), worded(tmp_path / "b", 3)], tmp_path / "out", wording=1.5)
+    assert load_file(tmp_path / "out" / "1_Wording" / "model.safetensors")["weight"].tolist() == [3.0, 9.0]
+    assert load_file(tmp_path / "out" / "model.safetensors")["w"].tolist() == [2.0, 2.0]
+
+
+@pytest.mark.parametrize(("times", "why"), [(0, "cannot count 0 times"), (2, "no layer of wordings")])
+def test_a_wording_that_cannot_count_so_is_refused(tmp_path, times, why):
+    with pytest.raises(InputError, match=why):
+        average_models([model(tmp_path / "a", 1)], tmp_path / "out", wording=times)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_calibration_of_the_first_model_does_not_go_with_the_mean(tmp_path):
+    first = model(tmp_path / "a", 1)
+    (first / "calibration.json").write_text("{}")
+    average_models([first, model(tmp_path / "b", 4)], tmp_path / "out")
+    assert not (tmp_path / "out" / "calibration.json").exists()

@@ -119,12 +119,13 @@ def average(
     models: Annotated[list[Path], typer.Argument(help="Folders of models that began with the same weights.")],
     out_folder: Out,
     half: Annotated[bool, typer.Option("--half", help="Write the weights in 16 bits.")] = False,
+    wording: Annotated[float, typer.Option(help="How many times as much the layer of wordings counts.")] = 1.0,
     overwrite: Overwrite = False,
 ) -> None:
     """Average the weights of several trained models into one."""
     from idiograph.neural.soup import average_models
 
-    average_models(models, out_folder, half=half, overwrite=overwrite)
+    average_models(models, out_folder, half=half, wording=wording, overwrite=overwrite)
     wrote(out_folder, f"averaged {len(models)} models")
 
 
