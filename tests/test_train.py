@@ -13,7 +13,7 @@ from sentence_transformers import MultiVectorEncoder
 from torch import nn
 from trainees import batches_of, one_thread, passages, recipe, trainee, triplets  # noqa: F401
 
-from idiograph.errors import ArtifactError, ModelError, SpecError
+from idiograph.errors import ArtifactError, InputError, ModelError, SpecError
 from idiograph.neural.batches import Batches, Order
 from idiograph.neural.build import ModelSettings
 from idiograph.neural.loop import Run, TrainSettings, fit, spaced
@@ -21,7 +21,7 @@ from idiograph.neural.modules import Centering
 from idiograph.neural.optimize import average, freeze, parameter_groups, schedule, snapshot
 from idiograph.neural.reporters import check
 from idiograph.neural.train import DataSettings, train
-from idiograph.neural.triplets import collect
+from idiograph.neural.triplets import apart, collect
 from idiograph.neural.validate import Probe, Reader, examine, probe, retrieval
 
 GRAINS = ["whole", "word", "auto", "ngram:1", "ngram:3", "cluster:3", "learned:3"]
@@ -436,3 +436,29 @@ def test_a_batch_larger_than_the_data_is_refused_before_anything_is_written(back
 def test_an_order_and_its_batches_need_no_more_than_numpy_and_a_tokenizer(backbones):
     tokenizer = trainee(backbones["bert"]).model.tokenizer
     assert len(list(Batches(Order([triplets(8)], 4), tokenizer).run(0, 5))) == 5
+
+
+def test_rows_that_a_validation_has_too_are_not_trained_on():
+    def row(author, paper, text="said"):
+        return [(f"{text} {paper} {role}", author, f"{paper}{role}") for role in ("a", "b")] + [("no", "Z", "z")]
+
+    mine = collect([row("A", "1"), row("B", "2"), row("C", "3"), row("D", "4")])
+    of_a_writer = collect([[("x", "A", "8"), ("y", "A", "9"), ("w", "Y", "y")]])
+    of_a_document = collect([[("x", "E", "2a"), ("y", "E", "9"), ("w", "Y", "y")]])
+    of_a_text = collect([[("said 3 b", "F", "7"), ("y", "F", "9"), ("w", "Y", "y")]])
+    kept = apart(mine, [of_a_writer, of_a_document, of_a_text])
+    assert [mine.texts[at] for at in kept.rows[:, 0]] == ["said 4 a"]
+    assert len(apart(mine, [])) == 4
+    with pytest.raises(InputError, match="every row of 'triplets' is in a validation as well"):
+        apart(mine, [mine])
+
+
+@pytest.mark.parametrize(("keep_apart", "left_out"), [(True, 3), (False, 0)])
+def test_a_run_says_how_many_rows_it_left_out(backbones, source, tmp_path, keep_apart, left_out):
+    collect(passages(12)[:3], "held").save(tmp_path / "held.npz")
+    options = {"valid": [tmp_path / "held.npz"], "device": "cpu"}
+    how = recipe(steps=1, batch=4, patch="ngram:2", apart=keep_apart)
+    result = train([source], tmp_path / "model", backbones["bert"], how, **options)
+    assert result.left_out == left_out
+    made = json.loads((tmp_path / "model" / "manifest.json").read_text())
+    assert (sum(made["dropped"].values()), made["counts"]["triplets"]) == (left_out, 12 - left_out)

@@ -237,6 +237,7 @@ class TrainRecipe(Stage):
     mixing: Literal["rows", "batches", "fields"] = "rows"  # a batch is of anything, one collection, one field
     distort: float = Field(default=0.0, ge=0, le=1)  # share of the batches in which content words are replaced
     distorted_words: tuple[float, float] = (0.3, 0.95)  # share of the content words of such a text, between these
+    apart: bool = True  # leave out rows that share a text, a document or an author-set with a validation
     anchors: int = Field(default=500, ge=1)
     pool: int = Field(default=4000, ge=1)
     loss: Literal["infonce", "triplet", "margin", "hard-margin", "hybrid"] = "infonce"
@@ -316,6 +317,7 @@ PRESETS: dict[str, dict[str, dict[str, Any]]] = {
             "backbone": "answerdotai/ModernBERT-base",
             "head": "mlp",
             "boundaries": "reg2",
+            "apart": False,
             "reading": "published",
             "tau": 0.5,
             "score": "maxsim",

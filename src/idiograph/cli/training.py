@@ -68,7 +68,10 @@ def train(
         options: dict[str, Any] = {"device": device, "overwrite": overwrite, "report_to": tuple(report_to or ())}
         result = train_(triplets, out_folder, base, chosen, valid=tuple(valid or ()), progress=update, **options)
     found = {"steps": result.steps, "best_step": result.best_step, "measures": dict(result.measures)}
-    say(found, as_json, lambda: wrote(out_folder, f"trained {result.steps} steps, best at {result.best_step}"))
+    found |= {"left_out": result.left_out}
+    said = f"trained {result.steps} steps, best at {result.best_step}"
+    said += f"; {result.left_out} rows left out, which a validation has too" if result.left_out else ""
+    say(found, as_json, lambda: wrote(out_folder, said))
 
 
 def tune(

@@ -20,13 +20,14 @@ from idiograph.neural.loop import Log, Progress, Result, TrainSettings, fit
 from idiograph.neural.optimize import State, snapshot
 from idiograph.neural.rarity import weigh_wording
 from idiograph.neural.reporters import reporting
-from idiograph.neural.triplets import Triplets, open_triplets
-from idiograph.neural.validate import Probe, probe
+from idiograph.neural.triplets import Triplets, apart, open_triplets
+from idiograph.neural.validate import probe
 from idiograph.store import MANIFEST, Manifest, digest, locked, now, seal
 
 __all__ = ["DataSettings", "ModelSettings", "Progress", "Result", "TrainSettings", "fit", "train"]
 Settings = TypeVar("Settings")
 CHECKPOINT, LAST, HISTORY = "checkpoint", "last", "history.jsonl"
+VALIDATED = "row: a text, document or author-set of it is in a validation as well"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,7 @@ class DataSettings:
     mixing: Literal["rows", "batches", "fields"] = "rows"
     distort: float = 0.0  # share of the batches in which content words are replaced
     distorted_words: tuple[float, float] = (0.3, 0.95)  # how many of them in a text, between these
+    apart: bool = True  # rows with a text, a document or an author-set of a validation are left out
     anchors: int = 500  # in each validation
     pool: int = 4000
 
@@ -67,17 +69,19 @@ def train(
         encoder = build(backbone, shape, how.seed)
         encoder.model.float().to(chosen)  # 16-bit weights cannot take small steps; autocast is for speed
         how = replace(how, max_length=min(how.max_length, encoder.window))
-        parts = [open_triplets(path) for path in sources]
+        there, checks = [open_triplets(path) for path in sources], validation(sources, valid)
+        parts = [apart(part, list(checks.values())) for part in there] if data.apart else there
         weigh_wording(encoder.model, parts, encoder.prompt, how.max_length)
         mixture, weights = with_distorted(parts, data.weights, data.distort, data.distorted_words, how.seed)
         order = Order(mixture, how.batch * world(), weights, data.mixing, how.seed, how.max_length)
         batches = Batches(order, encoder.model.tokenizer, encoder.prompt, how.max_length, rank(), world())
-        probes = validation(sources, valid, data, how.seed)
+        probes = {name: probe(part, data.anchors, data.pool, how.seed) for name, part in checks.items()}
         written = asdict(shape) | asdict(how) | asdict(data) | {"backbone": str(backbone)}
         with recording(output, report_to, written) as log:
             result = fit(
                 encoder.model, batches, how, probes=probes, folder=output / CHECKPOINT, progress=progress, log=log
             )
+        result = replace(result, left_out=sum(map(len, there)) - sum(map(len, parts)))
         if rank() == 0:
             keep(encoder, shape, how, result, output)
             seal(output, manifest(written, sources, parts, result))
@@ -111,9 +115,9 @@ def held(output: Path, overwrite: bool) -> Iterator[None]:
     (output / ".lock").unlink(missing_ok=True)
 
 
-def validation(sources: Sequence[Path], others: Sequence[Path], data: DataSettings, seed: int) -> dict[str, Probe]:
-    """A probe for each folder that has passages to validate on. What was named for that purpose must have them."""
-    found: dict[str, Probe] = {}
+def validation(sources: Sequence[Path], others: Sequence[Path]) -> dict[str, Triplets]:
+    """The triplets of each folder that has some to validate on. What was named for that purpose must have them."""
+    found: dict[str, Triplets] = {}
     for path in (*sources, *others):
         try:
             part = open_triplets(path, "valid") if path.is_dir() or path in others else None
@@ -122,8 +126,7 @@ def validation(sources: Sequence[Path], others: Sequence[Path], data: DataSettin
                 raise
             part = None
         if part is not None:
-            name = str(path) if part.name in found else part.name
-            found[name] = probe(part, data.anchors, data.pool, seed)
+            found[str(path) if part.name in found else part.name] = part
     return found
 
 
@@ -164,7 +167,8 @@ def manifest(
     counts |= {"negatives per anchor": round(result.negatives, 3), "tokens": result.tokens, "tau": result.tau}
     counts |= {"seconds": round(result.seconds, 1), "precision": result.precision, "devices": world(), "made": now()}
     inputs = {str(path): source_print(path) for path in sources}
-    return Manifest("model", settings, inputs, counts | {"validation": dict(result.measures)})
+    dropped = {VALIDATED: result.left_out} if result.left_out else {}
+    return Manifest("model", settings, inputs, counts | {"validation": dict(result.measures)}, dropped)
 
 
 def source_print(path: Path) -> str:

@@ -6,7 +6,7 @@ Reads what `idiograph mine` writes, JSON lines, and an .npz file of its own that
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,20 @@ class Triplets:
         named = {"raw": raw, "ends": ends, "name": np.array(self.name)}
         named |= {} if self.fields is None else {"fields": self.fields}
         np.savez_compressed(path, rows=self.rows, labels=self.labels, documents=self.documents, **named)  # pyright: ignore
+
+
+def apart(part: Triplets, held: Sequence[Triplets]) -> Triplets:
+    """The rows of `part` in which no text, document or author-set is one that `held` has too."""
+    texts = {text for one in held for text in one.texts}
+    both = np.array([text in texts for text in part.texts])
+    for mine, theirs in ((part.documents, [o.documents for o in held]), (part.labels, [o.labels for o in held])):
+        both |= np.isin(mine, np.concatenate([np.zeros(0, np.int64), *theirs]))
+    rows = part.rows[~both[part.rows].any(axis=1)]
+    if not len(rows):
+        raise InputError(
+            f"every row of '{part.name}' is in a validation as well; train on others, or set apart = false"
+        )
+    return replace(part, rows=rows)
 
 
 def number(text: str) -> int:
