@@ -438,7 +438,7 @@ def test_an_order_and_its_batches_need_no_more_than_numpy_and_a_tokenizer(backbo
     assert len(list(Batches(Order([triplets(8)], 4), tokenizer).run(0, 5))) == 5
 
 
-def test_rows_that_a_validation_has_too_are_not_trained_on():
+def test_rows_that_are_held_out_elsewhere_are_not_trained_on():
     def row(author, paper, text="said"):
         return [(f"{text} {paper} {role}", author, f"{paper}{role}") for role in ("a", "b")] + [("no", "Z", "z")]
 
@@ -449,7 +449,7 @@ def test_rows_that_a_validation_has_too_are_not_trained_on():
     kept = apart(mine, [of_a_writer, of_a_document, of_a_text])
     assert [mine.texts[at] for at in kept.rows[:, 0]] == ["said 4 a"]
     assert len(apart(mine, [])) == 4
-    with pytest.raises(InputError, match="every row of 'triplets' is in a validation as well"):
+    with pytest.raises(InputError, match="every row of 'triplets' is held out for validation or test"):
         apart(mine, [mine])
 
 
@@ -462,3 +462,22 @@ def test_a_run_says_how_many_rows_it_left_out(backbones, source, tmp_path, keep_
     assert result.left_out == left_out
     made = json.loads((tmp_path / "model" / "manifest.json").read_text())
     assert (sum(made["dropped"].values()), made["counts"]["triplets"]) == (left_out, 12 - left_out)
+
+
+def test_what_one_folder_tests_on_another_does_not_train_on(backbones, anthology_corpus, tmp_path):
+    from shutil import copytree
+
+    from idiograph.corpus.mine import mine
+    from idiograph.recipe import recipe as settings_of
+
+    drawn = settings_of("sound", {"mine": {"sentences": [4], "fractions": (0.4, 0.3, 0.3)}}).mine
+    mine(anthology_corpus, drawn, tmp_path / "mined")
+    copytree(tmp_path / "mined", tmp_path / "turned")
+    for path in (tmp_path / "turned" / "base-4").glob("*.parquet"):
+        if path.name.startswith("test"):
+            path.rename(path.with_name(path.name.replace("test", "train")))
+        else:
+            path.unlink()
+    how = recipe(steps=1, batch=4, patch="ngram:2")
+    with pytest.raises(InputError, match="every row of 'turned' is held out for validation or test"):
+        train([tmp_path / "mined", tmp_path / "turned"], tmp_path / "model", backbones["bert"], how, device="cpu")

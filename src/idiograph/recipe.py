@@ -237,7 +237,7 @@ class TrainRecipe(Stage):
     mixing: Literal["rows", "batches", "fields"] = "rows"  # a batch is of anything, one collection, one field
     distort: float = Field(default=0.0, ge=0, le=1)  # share of the batches in which content words are replaced
     distorted_words: tuple[float, float] = (0.3, 0.95)  # share of the content words of such a text, between these
-    apart: bool = True  # leave out rows that share a text, a document or an author-set with a validation
+    apart: bool = True  # leave out rows with a text, document or author-set that is validated or tested on
     anchors: int = Field(default=500, ge=1)
     pool: int = Field(default=4000, ge=1)
     loss: Literal["infonce", "triplet", "margin", "hard-margin", "hybrid"] = "infonce"

@@ -70,7 +70,7 @@ def train(
     found = {"steps": result.steps, "best_step": result.best_step, "measures": dict(result.measures)}
     found |= {"left_out": result.left_out}
     said = f"trained {result.steps} steps, best at {result.best_step}"
-    said += f"; {result.left_out} rows left out, which a validation has too" if result.left_out else ""
+    said += f"; {result.left_out} rows left out, which are for validation or test elsewhere" if result.left_out else ""
     say(found, as_json, lambda: wrote(out_folder, said))
 
 

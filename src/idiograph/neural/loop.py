@@ -84,7 +84,7 @@ class Result:
     seconds: float
     precision: str
     history: tuple[Mapping[str, float], ...]
-    left_out: int = 0  # rows that were not trained on, because a validation has them too
+    left_out: int = 0  # rows that were not trained on, because they are held out elsewhere
 
 
 def fit(

@@ -27,7 +27,7 @@ from idiograph.store import MANIFEST, Manifest, digest, locked, now, seal
 __all__ = ["DataSettings", "ModelSettings", "Progress", "Result", "TrainSettings", "fit", "train"]
 Settings = TypeVar("Settings")
 CHECKPOINT, LAST, HISTORY = "checkpoint", "last", "history.jsonl"
-VALIDATED = "row: a text, document or author-set of it is in a validation as well"
+HELD_OUT = "row: a text, document or author-set of it is held out for validation or test"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class DataSettings:
     mixing: Literal["rows", "batches", "fields"] = "rows"
     distort: float = 0.0  # share of the batches in which content words are replaced
     distorted_words: tuple[float, float] = (0.3, 0.95)  # how many of them in a text, between these
-    apart: bool = True  # rows with a text, a document or an author-set of a validation are left out
+    apart: bool = True  # rows with a text, a document or an author-set that is validated or tested on are left out
     anchors: int = 500  # in each validation
     pool: int = 4000
 
@@ -70,7 +70,8 @@ def train(
         encoder.model.float().to(chosen)  # 16-bit weights cannot take small steps; autocast is for speed
         how = replace(how, max_length=min(how.max_length, encoder.window))
         there, checks = [open_triplets(path) for path in sources], validation(sources, valid)
-        parts = [apart(part, list(checks.values())) for part in there] if data.apart else there
+        tests = [part for path in (*sources, *valid) if data.apart and (part := split_of(path, "test"))]
+        parts = [apart(part, [*checks.values(), *tests]) for part in there] if data.apart else there
         weigh_wording(encoder.model, parts, encoder.prompt, how.max_length)
         mixture, weights = with_distorted(parts, data.weights, data.distort, data.distorted_words, how.seed)
         order = Order(mixture, how.batch * world(), weights, data.mixing, how.seed, how.max_length)
@@ -119,15 +120,18 @@ def validation(sources: Sequence[Path], others: Sequence[Path]) -> dict[str, Tri
     """The triplets of each folder that has some to validate on. What was named for that purpose must have them."""
     found: dict[str, Triplets] = {}
     for path in (*sources, *others):
-        try:
-            part = open_triplets(path, "valid") if path.is_dir() or path in others else None
-        except InputError:
-            if path in others:
-                raise
-            part = None
+        part = open_triplets(path, "valid") if path in others else split_of(path, "valid")
         if part is not None:
             found[str(path) if part.name in found else part.name] = part
     return found
+
+
+def split_of(path: Path, split: str) -> Triplets | None:
+    """The triplets of a split, if there are any; a file has one split and no others."""
+    try:
+        return open_triplets(path, split) if path.is_dir() else None
+    except InputError:
+        return None
 
 
 @contextmanager
@@ -167,7 +171,7 @@ def manifest(
     counts |= {"negatives per anchor": round(result.negatives, 3), "tokens": result.tokens, "tau": result.tau}
     counts |= {"seconds": round(result.seconds, 1), "precision": result.precision, "devices": world(), "made": now()}
     inputs = {str(path): source_print(path) for path in sources}
-    dropped = {VALIDATED: result.left_out} if result.left_out else {}
+    dropped = {HELD_OUT: result.left_out} if result.left_out else {}
     return Manifest("model", settings, inputs, counts | {"validation": dict(result.measures)}, dropped)
 
 

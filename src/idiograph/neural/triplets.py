@@ -52,7 +52,7 @@ def apart(part: Triplets, held: Sequence[Triplets]) -> Triplets:
     rows = part.rows[~both[part.rows].any(axis=1)]
     if not len(rows):
         raise InputError(
-            f"every row of '{part.name}' is in a validation as well; train on others, or set apart = false"
+            f"every row of '{part.name}' is held out for validation or test; train on others, or set apart = false"
         )
     return replace(part, rows=rows)
 

@@ -139,7 +139,7 @@ def tune(
 ) -> list[Outcome]:
     """Search, from the best outcome down; the model of the best trial is in `best` afterwards.
 
-    Scores are the mean R@20 of the validation that `train` does; test passages are never read.
+    Scores are the mean R@20 of the validation that `train` does; test passages are never scored.
     """
     work = partial(
         run_trial, list(map(str, sources)), str(output), list(map(str, valid)), device, preset, str(backbone)
