@@ -45,7 +45,15 @@ def job(folder: Path, **changes) -> tuple[list[Path], Path, SimpleNamespace, lis
     for seed, path in enumerate(sources):
         triplets(8, seed, f"part {seed}").save(path)
     how = recipe(
-        **{"steps": 4, "validate_every": 2, "weights": (2.0, 1.0), "center": True, "mixing": "rows", **changes}
+        **{
+            "steps": 4,
+            "validate_every": 2,
+            "weights": (2.0, 1.0),
+            "center": True,
+            "mixing": "rows",
+            "apart": False,
+            **changes,
+        }
     )
     return sources, folder / "model", how, [sources[0]]
 

@@ -51,6 +51,7 @@ def test_texts_of_another_kind_get_no_ratio_unless_one_is_wanted(idiograph, tmp_
         "contractions": [0, 0],
         "I and you": [0, 2],
     }  # as papers have it
+    saved["calibration"] |= {"weights": [0.5, 0, 0, 0], "low": -1, "high": 1}  # a model of chance may have learned none
     file.write_text(json.dumps(saved))
     for name in ("a", "b"):
         (tmp_path / f"{name}.txt").write_text(STORY)

@@ -67,11 +67,10 @@ def train(
     with bar("training") as update:
         options: dict[str, Any] = {"device": device, "overwrite": overwrite, "report_to": tuple(report_to or ())}
         result = train_(triplets, out_folder, base, chosen, valid=tuple(valid or ()), progress=update, **options)
-    found = {"steps": result.steps, "best_step": result.best_step, "measures": dict(result.measures)}
-    found |= {"left_out": result.left_out}
+    found = {name: getattr(result, name) for name in ("steps", "best_step", "left_out")}
     said = f"trained {result.steps} steps, best at {result.best_step}"
     said += f"; {result.left_out} rows left out, which are for validation or test elsewhere" if result.left_out else ""
-    say(found, as_json, lambda: wrote(out_folder, said))
+    say(found | {"measures": dict(result.measures)}, as_json, lambda: wrote(out_folder, said))
 
 
 def tune(
