@@ -321,3 +321,30 @@ def test_the_stand_in_reads_real_pdfs_with_the_embedded_extractor(pdf: Path) -> 
         assert b"The tide comes in twice a day" in opened(pdf).tei
         pdf.write_bytes(b"not a PDF")
         assert opened(pdf).reason == "BAD_INPUT_DATA"
+
+
+def test_the_stand_in_reads_one_pdf_at_a_time_since_pdfium_is_not_made_for_threads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    import threading
+    import time
+    from concurrent.futures import ThreadPoolExecutor
+
+    from idiograph.standin import grobid
+
+    busy, most, lock = 0, 0, threading.Lock()
+
+    def pages(data: bytes, max_pages: int) -> tuple[()]:  # noqa: ARG001
+        nonlocal busy, most
+        with lock:
+            busy += 1
+            most = max(most, busy)
+        time.sleep(0.02)
+        with lock:
+            busy -= 1
+        return ()
+
+    monkeypatch.setattr(grobid, "read_pages", pages)
+    with ThreadPoolExecutor(4) as team:
+        list(team.map(grobid.convert, [b"%PDF"] * 8))
+    assert most == 1

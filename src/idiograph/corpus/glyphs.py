@@ -1,7 +1,8 @@
 """PDF pages as words with their place on the page, by pypdfium2. Knows fonts and boxes, nothing of columns or prose.
 
 Coordinates are in points from the top left corner of the upright page: `base` grows downwards. A page whose text runs
-sideways is turned; text that runs another way than most of its page (stamps in the margin) is left out.
+sideways is turned; text that runs another way than most of its page (stamps in the margin) is left out. One thread at a
+time: pdfium is not made for several, and takes the process with it.
 """
 
 import ctypes

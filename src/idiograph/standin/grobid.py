@@ -24,6 +24,7 @@ from idiograph.corpus.glyphs import read_pages
 from idiograph.corpus.prose import read_paper
 from idiograph.errors import InputError
 
+READING = threading.Lock()  # pdfium crashes when two threads read at once
 FULLTEXT = "/api/processFulltextDocument"
 XML, TEXT, JSON, HTML = (
     "application/xml; charset=UTF-8",
@@ -82,7 +83,8 @@ class Answer:
 def convert(pdf: bytes) -> Answer:
     """What the service answers for a PDF."""
     try:
-        paper = read_paper(read_pages(pdf, max_pages=2000))
+        with READING:
+            paper = read_paper(read_pages(pdf, max_pages=2000))
     except InputError:
         return failure("BAD_INPUT_DATA")
     return Answer(200, to_tei(paper, "stand-in"), XML) if paper else failure("NO_BLOCKS")
