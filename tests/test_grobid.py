@@ -334,7 +334,7 @@ def test_the_stand_in_reads_one_pdf_at_a_time_since_pdfium_is_not_made_for_threa
 
     busy, most, lock = 0, 0, threading.Lock()
 
-    def pages(data: bytes, max_pages: int) -> tuple[()]:  # noqa: ARG001
+    def pages(data: bytes, max_pages: int) -> tuple[()]:
         nonlocal busy, most
         with lock:
             busy += 1
