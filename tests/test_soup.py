@@ -55,6 +55,12 @@ def test_the_wording_can_count_for_more_and_nothing_else_changes(tmp_path):
     assert load_file(tmp_path / "out" / "model.safetensors")["w"].tolist() == [2.0, 2.0]
 
 
+def test_the_command_line_takes_it(tmp_path, idiograph):
+    status, said, _ = idiograph("average", worded(tmp_path / "a", 1), "-o", tmp_path / "out", "--wording", 2)
+    assert (status, "one model, written anew" in said) == (0, True)
+    assert load_file(tmp_path / "out" / "1_Wording" / "model.safetensors")["weight"].tolist() == [2.0, 6.0]
+
+
 @pytest.mark.parametrize(("times", "why"), [(0, "cannot count 0 times"), (2, "no layer of wordings")])
 def test_a_wording_that_cannot_count_so_is_refused(tmp_path, times, why):
     with pytest.raises(InputError, match=why):

@@ -481,3 +481,11 @@ def test_what_one_folder_tests_on_another_does_not_train_on(backbones, anthology
     how = recipe(steps=1, batch=4, patch="ngram:2")
     with pytest.raises(InputError, match="every row of 'turned' is held out for validation or test"):
         train([tmp_path / "mined", tmp_path / "turned"], tmp_path / "model", backbones["bert"], how, device="cpu")
+
+
+def test_the_command_line_says_how_many_rows_were_left_out(backbones, source, tmp_path, idiograph):
+    collect(passages(12)[:3], "held").save(tmp_path / "held.npz")
+    small = ("--steps", 1, "--batch", 4, "--device", "cpu", "--backbone", backbones["bert"], "--patch", "ngram:2")
+    status, said, _ = idiograph("train", source, "-o", tmp_path / "model", "--valid", tmp_path / "held.npz", *small)
+    assert status == 0
+    assert "3 rows left out" in " ".join(said.split())

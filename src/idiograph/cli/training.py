@@ -128,7 +128,7 @@ def average(
     from idiograph.neural.soup import average_models
 
     average_models(models, out_folder, half=half, wording=wording, overwrite=overwrite)
-    wrote(out_folder, f"averaged {len(models)} models")
+    wrote(out_folder, f"averaged {len(models)} models" if len(models) > 1 else "one model, written anew")
 
 
 def number(text: str | None) -> Any:
