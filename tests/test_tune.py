@@ -145,3 +145,62 @@ def test_the_command_prints_a_table(data, backbones, tmp_path, idiograph):
     assert "R@20" in said
     assert "0.001" in said
     assert (tmp_path / "found" / "best" / "modules.json").is_file()
+
+
+def test_an_ablation_changes_one_thing_at_a_time():
+    width = [{"dim": 8, "head": "linear"}]
+    space = Space(
+        {"patch": ["whole", "ngram:2", "word"], "tau": [0.05], "width": width}, {"patch": "ngram:2", "lr": 1e-4}
+    )
+    how = Search(ablate=True, trials=5)
+    taken = [trial.settings for trials in rungs(space, how, []) for trial in trials]
+    base = {"patch": "ngram:2", "lr": 1e-4}
+    assert taken == [
+        base,  # and not again for the choice that is the base
+        {**base, "patch": "whole"},
+        {**base, "patch": "word"},
+        {**base, "tau": 0.05},
+        {**base, "dim": 8, "head": "linear"},
+    ]
+
+
+def test_a_table_of_settings_is_drawn_as_one():
+    space = Space({"width": [{"dim": 8, "head": "linear"}, {"dim": "none", "head": "none"}]}, {})
+    drawn = [space.draw(7, number) for number in range(20)]
+    assert all(set(found) == {"dim", "head"} for found in drawn)
+    assert {(found["dim"], found["head"]) for found in drawn} == {(8, "linear"), ("none", "none")}
+
+
+def test_an_ablation_goes_through_lists_and_has_one_rung():
+    with pytest.raises(InputError, match="lr is a range; write some values"):
+        SPACE.alone()
+    with pytest.raises(SpecError, match="leave out --rungs"):
+        Search(ablate=True, rungs=2, steps=9)
+
+
+def test_an_ablation_is_one_table(data, backbones, tmp_path, idiograph):
+    (tmp_path / "space.toml").write_text(
+        '[space]\npatch = ["whole", "ngram:1"]\nwidth = [{dim = 8, head = "linear"}]\n'
+        '[train]\npatch = "ngram:2"\nbatch = 4\nmax_length = 64\nanchors = 20\npool = 40\n'
+    )
+    sources, valid = data
+    given = (
+        "tune", sources[0], "-o", tmp_path / "found", "--space", tmp_path / "space.toml", "--ablate", "--steps", 1,
+        "--valid", valid[0], "--backbone", backbones["bert"], "--device", "cpu",
+    )  # fmt: skip
+    status, said, _ = idiograph(*given, "--json")
+    rows = json.loads(said)
+    assert status == 0
+    assert [row["changed"] for row in rows] == [
+        {},
+        {"patch": "whole"},
+        {"patch": "ngram:1"},
+        {"dim": 8, "head": "linear"},
+    ]
+    assert rows[0]["measures"] != rows[1]["measures"]
+    assert all(row["score"] == pytest.approx(row["measures"]["score"]) for row in rows)
+    status, said, _ = idiograph(*given)  # done already: the table alone
+    assert status == 0
+    lines = [line for line in said.splitlines() if "│" in line or "|" in line]
+    assert ["nothing" in lines[0], "patch whole" in lines[1]] == [True, True]
+    assert f"{rows[1]['score'] - rows[0]['score']:+.4f}" in lines[1]

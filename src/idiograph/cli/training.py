@@ -2,12 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.table import Table
 
 from idiograph.cli.shared import AsJson, Out, Overwrite, Preset, RecipeFile, bar, out, say, settings, wrote
+
+if TYPE_CHECKING:
+    from idiograph.neural.tune import Outcome
 
 
 def train(
@@ -83,6 +86,7 @@ def tune(
     valid: Annotated[list[Path] | None, typer.Option(help="More triplets to validate on, of other fields.")] = None,
     backbone: Annotated[str, typer.Option(help="Folder or Hugging Face name to begin with.")] = "default",
     seed: Annotated[int, typer.Option(help="Another seed, other draws.")] = 7,
+    ablate: Annotated[bool, typer.Option("--ablate", help="Draw nothing; try each choice by itself.")] = False,
     runner: Annotated[str, typer.Option(help="Where trials run: inline, processes or ray.")] = "inline",
     workers: Annotated[int, typer.Option(help="Trials at once.")] = 1,
     address: Annotated[str | None, typer.Option(help="Of a Ray cluster.")] = None,
@@ -95,13 +99,19 @@ def tune(
     from idiograph.neural.tune import Search, read_space
     from idiograph.neural.tune import tune as tune_
 
-    search = Search(trials, rungs, steps, seed, runner, workers, address)
+    search = Search(trials, rungs, steps, seed, runner, workers, address, ablate)
     options: dict[str, Any] = {"valid": tuple(valid or ()), "device": device, "preset": preset}
     with bar("searching") as update:
         options |= {"backbone": folder_of(backbone), "progress": update}
-        found = tune_(triplets, out_folder, read_space(space, preset), search, **options)
-    rows = [{"trial": o.trial.number, "steps": o.trial.steps, "score": o.score, **o.trial.settings} for o in found]
-    say(rows, as_json, lambda: print_search(rows, out_folder))
+        searched = read_space(space, preset)
+        found = tune_(triplets, out_folder, searched, search, **options)
+    show = print_ablation if ablate else print_search
+    rows = ablation(searched.alone(), found) if ablate else [row_of(outcome) for outcome in found]
+    say(rows, as_json, lambda: show(rows, out_folder))
+
+
+def row_of(found: "Outcome") -> dict[str, Any]:
+    return {"trial": found.trial.number, "steps": found.trial.steps, "score": found.score, **found.trial.settings}
 
 
 def print_search(rows: Sequence[Mapping[str, Any]], folder: Path) -> None:
@@ -113,6 +123,30 @@ def print_search(rows: Sequence[Mapping[str, Any]], folder: Path) -> None:
     for row in rows:
         score = "broke down" if row["score"] is None else f"{row['score']:.4f}"
         table.add_row(str(row["trial"]), score, *(str(row[key]) for key in varied))
+    out.print(table)
+    wrote(folder / "best", f"tried {len(rows)} runs")
+
+
+def ablation(changes: Sequence[Mapping[str, Any]], found: Sequence["Outcome"]) -> list[dict[str, Any]]:
+    """What each trial changed and what came of it, in the order of the space; the first changed nothing."""
+    at = {outcome.trial.number: outcome for outcome in found}
+    kept = ((change, at[number]) for number, change in enumerate(changes))
+    return [{"changed": dict(change), "score": one.score, "measures": dict(one.measures)} for change, one in kept]
+
+
+def print_ablation(rows: Sequence[Mapping[str, Any]], folder: Path) -> None:
+    """One line for each choice: R@20 of every validation set, their mean, and its distance from the first line."""
+    whole, first = "/R@20", rows[0]["score"]
+    sets = [key for key in rows[0]["measures"] if key.endswith(whole)]
+    table = Table(title="R@20 on validation; each line changes one thing of the first")
+    for column in ("changed", "mean", "difference", *(key.removesuffix(whole) for key in sets)):
+        table.add_column(column, justify="left" if column == "changed" else "right")
+    for row in rows:
+        score, measures = row["score"], row["measures"]
+        said = ", ".join(f"{key} {value}" for key, value in row["changed"].items()) or "nothing"
+        far = "" if score is None or first is None or row is rows[0] else f"{score - first:+.4f}"
+        mean = "broke down" if score is None else f"{score:.4f}"
+        table.add_row(said, mean, far, *(f"{measures[key]:.3f}" if key in measures else "" for key in sets))
     out.print(table)
     wrote(folder / "best", f"tried {len(rows)} runs")
 

@@ -4,6 +4,9 @@ A space is TOML. `[space]` says what is searched: a list of choices, or a range 
 true` for whole numbers). `[train]` holds what is the same for all, as in a recipe. The settings of trial n depend on the seed
 and n alone, so that a search can be prolonged. With several rungs a trial is short at first, and only the best third goes
 on to the next rung, where it begins anew with three times the steps. What is done is noted: given again, a search goes on.
+
+An ablation draws nothing: it trains what all share, and then each choice of each list by itself. A choice may be a table of
+several settings that belong together, as `{dim = 128, head = "linear"}`.
 """
 
 import json
@@ -11,7 +14,7 @@ import math
 import shutil
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -62,8 +65,11 @@ class Search:
     runner: str = "inline"
     workers: int | None = 1
     address: str | None = None
+    ablate: bool = False  # each choice by itself in place of draws
 
     def __post_init__(self) -> None:
+        if self.ablate and self.rungs > 1:
+            raise SpecError("an ablation compares runs of one length; leave out --rungs")
         if self.trials < 1 or self.rungs < 1 or self.steps < HALVING ** (self.rungs - 1):
             raise SpecError(
                 f"{self.trials} trials of {self.steps} steps in {self.rungs} rungs cannot be; "
@@ -80,7 +86,25 @@ class Space:
 
     def draw(self, seed: int, number: int) -> dict[str, Any]:
         """The settings of trial `number`: each key has chance of its own, so that a new one leaves the others alone."""
-        return {key: pick(Random(f"{seed}/{number}/{key}"), range_) for key, range_ in self.choices.items()}
+        found = {key: pick(Random(f"{seed}/{number}/{key}"), range_) for key, range_ in self.choices.items()}
+        return {name: value for key, drawn in found.items() for name, value in together(key, drawn).items()}
+
+    def alone(self) -> list[dict[str, Any]]:
+        """Nothing, and then every choice by itself: what each trial of an ablation changes."""
+        for key, given in self.choices.items():
+            if not isinstance(given, list):
+                raise InputError(f"an ablation goes through lists of choices, but {key} is a range; write some values")
+        changes = [together(key, value) for key, given in self.choices.items() for value in given]
+        return [{}, *(change for change in changes if not change.items() <= self.shared.items())]
+
+    def settings(self, search: "Search", number: int) -> dict[str, Any]:
+        """All settings of a trial."""
+        return {**self.shared, **(self.alone()[number] if search.ablate else self.draw(search.seed, number))}
+
+
+def together(key: str, value: Any) -> dict[str, Any]:
+    """A choice as settings: its key and value, or a table of several."""
+    return value if isinstance(value, dict) else {key: value}
 
 
 def pick(chance: Random, given: Any) -> Any:
@@ -105,7 +129,7 @@ def read_space(path: Path, preset: str = "sound") -> Space:
     found = Space(raw["space"], raw.get("train", {}))
     for key, given in found.choices.items():
         for value in ends(path, key, given):
-            checked(preset, {**found.shared, key: value})
+            checked(preset, {**found.shared, **together(key, value)})
     return found
 
 
@@ -141,6 +165,7 @@ def tune(
 
     Scores are the mean R@20 of the validation that `train` does; test passages are never scored.
     """
+    search = replace(search, trials=len(space.alone())) if search.ablate else search
     work = partial(
         run_trial, list(map(str, sources)), str(output), list(map(str, valid)), device, preset, str(backbone)
     )
@@ -170,7 +195,7 @@ def rungs(space: Space, search: Search, outcomes: list[Outcome]) -> Iterable[lis
     numbers = list(range(search.trials))
     for rung in range(search.rungs):
         steps = max(search.steps // HALVING ** (search.rungs - 1 - rung), 1)
-        yield [Trial(n, rung, steps, {**space.shared, **space.draw(search.seed, n)}) for n in numbers]
+        yield [Trial(n, rung, steps, space.settings(search, n)) for n in numbers]
         here = sorted(
             (o for o in outcomes if o.trial.rung == rung and o.trial.number in numbers), key=lambda o: o.place
         )
@@ -212,7 +237,8 @@ def place_of(output: Path, trial: Trial) -> Path:
 def begun(output: Path, space: Space, search: Search) -> list[Outcome]:
     """What an earlier run of the same search has found; another search in its place is refused."""
     about = {"space": dict(space.choices), "train": dict(space.shared), "seed": search.seed, "rungs": search.rungs}
-    text, path = json.dumps(about | {"steps": search.steps}, indent=1), output / SPACE
+    about |= {"steps": search.steps} | ({"ablate": True} if search.ablate else {})
+    text, path = json.dumps(about, indent=1), output / SPACE
     if not path.is_file() and any(each.name != ".lock" for each in output.iterdir()):
         raise ArtifactError(f"'{output}' holds something else than a search; choose another -o")
     if path.is_file() and path.read_text(encoding="utf-8") != text:
