@@ -17,7 +17,7 @@ LAYERS = [
     {"loading"},
     {"neural", "evaluate", "answer", "standin"},
     {"style", "baselines", "corpus"},
-    {"runner", "store", "recipe", "spec", "types", "errors", "pages"},
+    {"runner", "store", "recipe", "presets", "spec", "types", "errors", "pages"},
 ]
 ONLY_IN = {
     "torch": {"neural"},

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from idiograph.errors import InputError, SpecError
+from idiograph.presets import PRESETS
 from idiograph.spec import hint, unknown
 
 Preset = Literal["sound", "paper"]
@@ -237,6 +238,9 @@ class TrainRecipe(Stage):
     mixing: Literal["rows", "batches", "fields"] = "rows"  # a batch is of anything, one collection, one field
     distort: float = Field(default=0.0, ge=0, le=1)  # share of the batches in which content words are replaced
     distorted_words: tuple[float, float] = (0.3, 0.95)  # share of the content words of such a text, between these
+    teacher: str = ""  # a ranker, as `default+0.5*ngrams`, whose scores are learned beside who wrote what
+    teaching: float = Field(default=0.5, ge=0, le=1)  # its share of the loss
+    teacher_tau: float = Field(default=0.5, gt=0)  # how sharp it is, in units of the spread of its scores
     apart: bool = True  # leave out rows with a text, document or author-set that is validated or tested on
     anchors: int = Field(default=500, ge=1)
     pool: int = Field(default=4000, ge=1)
@@ -290,57 +294,6 @@ class Recipe(Stage):
     calibrate: CalibrateRecipe = CalibrateRecipe()
     index: IndexRecipe = IndexRecipe()
     train: TrainRecipe = TrainRecipe()
-
-
-# Only what differs from the defaults above, which are `sound`.
-PRESETS: dict[str, dict[str, dict[str, Any]]] = {
-    "sound": {},
-    "paper": {
-        "harvest": {"licence": "any", "roles": ("aut",), "files": False},
-        "download": {"licence": "any"},
-        "corpus": {"citations": "keep", "language": "depositor", "duplicates": "keep"},
-        "mine": {
-            "label": "set",
-            "fields": "exact",
-            "containers": "any",
-            "detector": False,
-            "near_duplicates": "keep",
-            "split": "triplet",
-            "fractions": (0.98, 0.01, 0.01),
-            "per_document": 100,
-            "abbreviations": "published",
-            "short_documents": "keep",
-            "spans_per_document": 100,
-            "repeats": True,
-        },
-        "train": {
-            "backbone": "answerdotai/ModernBERT-base",
-            "head": "mlp",
-            "boundaries": "reg2",
-            "apart": False,
-            "reading": "published",
-            "tau": 0.5,
-            "score": "maxsim",
-            "mask_false_negatives": False,
-            "batch": 32,
-            "accumulate": 2,
-            "lr": 3e-5,
-            "head_lr": "auto",
-            "weight_decay": 0.1,
-            "decay_all": True,
-            "clip": 0.0,
-            "precision": "fp16",
-            "validate_every": "log",
-        },
-        "style": {"score": "maxsim", "keep": "words", "beyond": "cut"},
-        "evaluate": {
-            "own_document": "keep",
-            "measures": ("R@20", "R@100", "nDCG@20", "nDCG@100", "Hit@1", "RR"),
-            "reading": "published",
-        },
-        "pan": {"unknowns": "last", "negatives": "one", "seed": 42},
-    },
-}
 
 
 def recipe(preset: str = "sound", changes: Mapping[str, Mapping[str, Any]] | None = None) -> Recipe:

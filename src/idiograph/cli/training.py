@@ -10,6 +10,7 @@ from rich.table import Table
 from idiograph.cli.shared import AsJson, Out, Overwrite, Preset, RecipeFile, bar, out, say, settings, wrote
 
 if TYPE_CHECKING:
+    from idiograph.neural.loop import Result
     from idiograph.neural.tune import Outcome
 
 
@@ -43,10 +44,11 @@ def train(
     chunk: Annotated[int | None, typer.Option(help="Texts in memory at a time (GradCache).")] = None,
     weights: Annotated[str | None, typer.Option(help="Shares of the folders in an epoch, such as 2,1.")] = None,
     mixing: Annotated[
-        str | None,
-        typer.Option(help="A batch is made of rows of all folders, of one folder (batches), or one of its fields."),
+        str | None, typer.Option(help="A batch is of all folders (rows), one, or one field of it.")
     ] = None,
     distort: Annotated[float | None, typer.Option(help="Share of batches with other content words in place.")] = None,
+    teacher: Annotated[str | None, typer.Option(help="A ranker to learn from: default+0.5*ngrams, a model, …")] = None,
+    teaching: Annotated[float | None, typer.Option(help="Its share of the loss.")] = None,
     average_with_base: Annotated[float | None, typer.Option(help="How far to go back to the base at the end.")] = None,
     seed: Annotated[int | None, typer.Option(help="Another seed, another run.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, …")] = "auto",
@@ -57,7 +59,7 @@ def train(
     as_json: AsJson = False,
 ) -> None:
     """Train a model on triplets; a stopped run goes on where it was. More settings: --recipe, docs/training.md."""
-    from idiograph.loading import folder_of
+    from idiograph.loading import folder_of, load_ranker
     from idiograph.neural.train import train as train_
 
     given: dict[str, Any] = {"backbone": backbone, "patch": patch, "keep": keep, "head": head, "dim": number(dim)}
@@ -65,15 +67,20 @@ def train(
     given |= {"loss": loss, "tau": number(tau), "score": score, "batch": batch, "epochs": epochs, "steps": steps}
     given |= {"lr": lr, "chunk": chunk, "mixing": mixing, "distort": distort, "average_with_base": average_with_base}
     given |= {"weights": tuple(map(float, weights.split(","))) if weights else None, "seed": seed}
+    given |= {"teacher": teacher, "teaching": teaching}
     chosen = settings(preset, recipe_file, {"train": given}).train
-    base = folder_of(chosen.backbone)
     with bar("training") as update:
         options: dict[str, Any] = {"device": device, "overwrite": overwrite, "report_to": tuple(report_to or ())}
-        result = train_(triplets, out_folder, base, chosen, valid=tuple(valid or ()), progress=update, **options)
+        options |= {"teacher": load_ranker(chosen.teacher) if chosen.teacher else None, "progress": update}
+        result = train_(triplets, out_folder, folder_of(chosen.backbone), chosen, valid=tuple(valid or ()), **options)
     found = {name: getattr(result, name) for name in ("steps", "best_step", "left_out")}
-    said = f"trained {result.steps} steps, best at {result.best_step}"
-    said += f"; {result.left_out} rows left out, which are for validation or test elsewhere" if result.left_out else ""
-    say(found | {"measures": dict(result.measures)}, as_json, lambda: wrote(out_folder, said))
+    say(found | {"measures": dict(result.measures)}, as_json, lambda: wrote(out_folder, told(result)))
+
+
+def told(result: "Result") -> str:
+    """What came of a run, in a line."""
+    less = f"; {result.left_out} rows left out, which are for validation or test elsewhere" if result.left_out else ""
+    return f"trained {result.steps} steps, best at {result.best_step}{less}"
 
 
 def tune(

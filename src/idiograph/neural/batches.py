@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from idiograph.errors import InputError, SpecError
@@ -22,6 +23,7 @@ from idiograph.spec import unknown
 from idiograph.style.tokens import Ints
 
 Item = TypeVar("Item")
+Teaching = Callable[[Sequence[str], Sequence[str]], NDArray[np.float32]]
 MIXING = ("batches", "fields", "rows")
 WINDOW = 50  # batches among which texts of like length are sought: enough to save padding, few enough to keep chance
 PAD_TO = 8  # widths are multiples of this, as tensor cores like them
@@ -37,6 +39,7 @@ class Batch:
     labels: Tensor  # (rows, columns) author-set of each text
     tokens: int  # without padding
     prompted: bool = False
+    taught: Tensor | None = None  # (rows, candidates of the whole batch) what a teacher makes of them
 
     @property
     def columns(self) -> list[dict[str, Any]]:
@@ -48,7 +51,8 @@ class Batch:
 
     def to(self, device: torch.device) -> "Batch":
         moved = [t.to(device, non_blocking=True) for t in (self.input_ids, self.attention_mask, self.labels)]
-        return Batch(moved[0], moved[1], moved[2], self.tokens, self.prompted)
+        taught = None if self.taught is None else self.taught.to(device, non_blocking=True)
+        return Batch(moved[0], moved[1], moved[2], self.tokens, self.prompted, taught)
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,6 +176,7 @@ class Batches:
     longest: int = 512
     rank: int = 0
     world: int = 1
+    teacher: Teaching | None = None
 
     def __post_init__(self) -> None:
         if self.order.size % self.world:
@@ -189,7 +194,17 @@ class Batches:
         labels = [[source.labels[at] for source, at in column] for column in columns]
         ids, mask = self.encode([source.texts[at] for column in columns for source, at in column])
         label = torch.from_numpy(np.array(labels, np.int64).T.copy())
-        return Batch(ids, mask, label, int(mask.sum()), bool(self.prompt))
+        return Batch(ids, mask, label, int(mask.sum()), bool(self.prompt), self._taught(step))
+
+    def _taught(self, step: int) -> Tensor | None:
+        """What the teacher makes of this device's anchors: all positives of the whole batch, then all negatives."""
+        if self.teacher is None:
+            return None
+        rows = [(self.order.sources[s], self.order.sources[s].rows[r]) for s, r in self.order[step]]
+        columns = [[source.texts[row[c]] for source, row in rows] for c in range(self.width)]
+        found = self.teacher(columns[0], [text for column in columns[1:] for text in column])
+        share = self.order.size // self.world
+        return torch.from_numpy(found[self.rank * share : (self.rank + 1) * share])
 
     @property
     def width(self) -> int:

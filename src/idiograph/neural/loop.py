@@ -169,6 +169,7 @@ class Run:
             group["lr"] = rate * self.share(self.meter.done)
         whole = torch.zeros((), device=self.model.device)
         for part in batch:
+            self.objective.taught = part.taught
             with self.autocast():
                 loss = self.loss(part.columns, part.labels)
             self.scaler.scale(loss).backward()

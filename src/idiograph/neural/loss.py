@@ -46,6 +46,8 @@ class LossSettings:
     match: str = "max"  # what a patch finds in another text: its best match, or a mixture of all (`softmax`, `gumbel`)
     match_tau: float = 0.1  # how sharp the mixture is
     decay: str = "none"  # what is far apart in the two texts counts less: `exp` or `linear`, at a rate that is learned
+    teaching: float = 0.5  # the share of agreement with a teacher, where there is one
+    teacher_tau: float = 0.5  # how sharp the teacher is, in units of the spread of its scores
 
     def __post_init__(self) -> None:
         if self.loss not in LOSSES:
@@ -55,8 +57,11 @@ class LossSettings:
         for name, known in (("match", MATCHES), ("decay", DECAYS)):
             if getattr(self, name) not in known:
                 raise SpecError(unknown(name, getattr(self, name), known))
-        if not self.match_tau > 0:
-            raise SpecError(f"match_tau must be above 0, but got {self.match_tau}")
+        for name in ("match_tau", "teacher_tau"):
+            if not getattr(self, name) > 0:
+                raise SpecError(f"{name} must be above 0, but got {getattr(self, name)}")
+        if not 0 <= self.teaching <= 1:
+            raise SpecError(f"teaching is a share between 0 and 1, but got {self.teaching}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,6 +97,17 @@ def infonce(scores: Scores, tau: Tensor) -> Tensor:
     if scores.false is not None:
         logits = logits.masked_fill(scores.false, -torch.inf)
     return nn.functional.cross_entropy(logits, scores.positive)
+
+
+def agreement(scores: Scores, taught: Tensor, tau: Tensor, sharpness: float) -> Tensor:
+    """Cross-entropy of what a teacher would choose among the candidates; it is least where both choose alike. A false
+    negative takes no part."""
+    logits, wanted = scores.matrix / tau, taught.to(scores.matrix) / sharpness
+    if scores.false is not None:
+        logits, wanted = (t.masked_fill(scores.false, -torch.inf) for t in (logits, wanted))
+    said = logits.log_softmax(dim=1)
+    said = said if scores.false is None else said.masked_fill(scores.false, 0)
+    return -(wanted.softmax(dim=1) * said).sum(dim=1).mean()
 
 
 def triplet(scores: Scores, margin: float) -> Tensor:
@@ -135,6 +151,7 @@ class Objective(nn.Module):
         self.register_buffer("started", torch.tensor(settings.tau != "learn" or settings.score == "meansim"))
         if settings.decay != "none":
             self.rate = nn.Parameter(torch.tensor(RATE))
+        self.taught: Tensor | None = None  # what a teacher makes of the batch that comes next
         self.negatives = torch.zeros(())  # candidates from which an anchor of the last batch was to tell its positive
 
     @property
@@ -168,6 +185,9 @@ class Objective(nn.Module):
         scores = arrange(found, len(roles) - 1, own, None if sets is None else sets[:, 1:].T.flatten())
         self._count(scores)
         loss = LOSSES[self.settings.loss](scores, self.tau, self.settings)
+        if self.taught is not None:
+            share = self.settings.teaching
+            loss = (1 - share) * loss + share * agreement(scores, self.taught, self.tau, self.settings.teacher_tau)
         if not self.settings.symmetric:
             return loss
         found = self.score(roles[1], gathered(roles[:1]))

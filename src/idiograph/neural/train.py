@@ -17,12 +17,15 @@ from idiograph.neural.encoder import Encoder
 from idiograph.neural.gather import rank, world
 from idiograph.neural.launch import join
 from idiograph.neural.loop import Log, Progress, Result, TrainSettings, fit
+from idiograph.neural.loss import WITH_TAU
 from idiograph.neural.optimize import State, snapshot
 from idiograph.neural.rarity import weigh_wording
 from idiograph.neural.reporters import reporting
+from idiograph.neural.teach import Teacher
 from idiograph.neural.triplets import Triplets, apart, open_triplets
 from idiograph.neural.validate import probe
 from idiograph.store import MANIFEST, Manifest, digest, locked, now, seal
+from idiograph.style.model import Ranker
 
 __all__ = ["DataSettings", "ModelSettings", "Progress", "Result", "TrainSettings", "fit", "train"]
 Settings = TypeVar("Settings")
@@ -38,6 +41,7 @@ class DataSettings:
     mixing: Literal["rows", "batches", "fields"] = "rows"
     distort: float = 0.0  # share of the batches in which content words are replaced
     distorted_words: tuple[float, float] = (0.3, 0.95)  # how many of them in a text, between these
+    teacher: str = ""  # the ranker whose scores are learned beside who wrote what
     apart: bool = True  # rows with a text, a document or an author-set that is validated or tested on are left out
     anchors: int = 500  # in each validation
     pool: int = 4000
@@ -50,6 +54,7 @@ def train(
     recipe: Any,
     *,
     valid: Sequence[Path] = (),
+    teacher: Ranker | None = None,
     device: str = "auto",
     overwrite: bool = False,
     report_to: Sequence[str] = (),
@@ -59,10 +64,11 @@ def train(
 
     `recipe` has the fields of `ModelSettings`, `TrainSettings` and `DataSettings`. The `valid` split of each source, and of
     every folder in `valid`, is read now and then; the weights that do best on the mean of them become the model, and
-    the last ones are kept in `last`.
+    the last ones are kept in `last`. A `teacher` is the ranker that the recipe names.
     """
     chosen = join(device)
     shape, how, data = pick(ModelSettings, recipe), pick(TrainSettings, recipe), pick(DataSettings, recipe)
+    check_teacher(how, data, teacher)
     if shape.adapters and how.average_with_base:
         raise SpecError("adapters leave the base as it is, so there is nothing to average; set average_with_base to 0")
     with held(output, overwrite):
@@ -75,7 +81,8 @@ def train(
         weigh_wording(encoder.model, parts, encoder.prompt, how.max_length)
         mixture, weights = with_distorted(parts, data.weights, data.distort, data.distorted_words, how.seed)
         order = Order(mixture, how.batch * world(), weights, data.mixing, how.seed, how.max_length)
-        batches = Batches(order, encoder.model.tokenizer, encoder.prompt, how.max_length, rank(), world())
+        taught = Teacher(teacher) if teacher else None
+        batches = Batches(order, encoder.model.tokenizer, encoder.prompt, how.max_length, rank(), world(), taught)
         probes = {name: probe(part, data.anchors, data.pool, how.seed) for name, part in checks.items()}
         written = asdict(shape) | asdict(how) | asdict(data) | {"backbone": str(backbone)}
         with recording(output, report_to, written) as log:
@@ -87,6 +94,14 @@ def train(
             keep(encoder, shape, how, result, output)
             seal(output, manifest(written, sources, parts, result))
     return result
+
+
+def check_teacher(how: TrainSettings, data: DataSettings, teacher: Ranker | None) -> None:
+    """A teacher is named in the recipe and opened by who calls; it speaks of candidates, so the loss must be about them."""
+    if data.teacher and teacher is None:
+        raise SpecError(f"the teacher '{data.teacher}' was not opened; learn from one with 'idiograph train'")
+    if teacher and how.loss not in WITH_TAU:
+        raise SpecError(f"loss '{how.loss}' has no candidates for a teacher to judge; use 'infonce'")
 
 
 def pick(kind: type[Settings], recipe: Any) -> Settings:
