@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,12 +13,16 @@ import torch
 from torch import Tensor
 from trainees import LOSS_SETTINGS, batches_of, one_thread, recipe, trainee, triplets  # noqa: F401
 
+from idiograph.baselines.ngrams import NGrams
 from idiograph.errors import ModelError
 from idiograph.neural.gather import average_gradients, rank, world
 from idiograph.neural.launch import choose, on_machines, on_ray
-from idiograph.neural.loss import Contrastive, Objective
+from idiograph.neural.loss import Contrastive, LossSettings, Objective
+from idiograph.neural.teach import Teacher
 from idiograph.neural.train import train
 from idiograph.neural.triplets import Triplets
+
+TAUGHT = "infonce, with a teacher"
 
 
 def shared_author() -> Triplets:
@@ -31,8 +36,10 @@ def gradients(backbone: Path, name: str) -> list[Tensor]:
     """The gradient of one step, of this device's part of a batch and averaged over the devices."""
     torch.set_num_threads(1)
     encoder = trainee(backbone, patch="ngram:2")
-    batch = batches_of(encoder, shared_author(), 6, rank(), world())[0]
-    objective = Objective(LOSS_SETTINGS[name])
+    batches = batches_of(encoder, shared_author(), 6, rank(), world())
+    batch = (replace(batches, teacher=Teacher(NGrams())) if name == TAUGHT else batches)[0]
+    objective = Objective(LOSS_SETTINGS.get(name, LossSettings(tau=0.1)))
+    objective.taught = batch.taught
     Contrastive(encoder.model, objective)(batch.columns, batch.labels).backward()
     parameters = [*encoder.model.parameters(), objective.log_tau]
     average_gradients(parameters)
@@ -65,7 +72,7 @@ def run(sources: list[Path], output: Path, backbone: Path, how: SimpleNamespace,
 
 def everything(folder: Path, backbone: Path) -> float:
     """What each of two processes does: the gradient of every loss, then a whole training."""
-    found = {name: gradients(backbone, name) for name in LOSS_SETTINGS}
+    found = {name: gradients(backbone, name) for name in (*LOSS_SETTINGS, TAUGHT)}
     if rank() == 0:
         torch.save(found, folder / "gradients.pt")
     sources, output, how, valid = job(folder, batch=2)
@@ -79,7 +86,7 @@ def two(backbones, tmp_path_factory) -> tuple[Path, float]:
     return folder, on_machines(everything, (folder, backbones["modernbert"]), processes=2)
 
 
-@pytest.mark.parametrize("name", LOSS_SETTINGS)
+@pytest.mark.parametrize("name", [*LOSS_SETTINGS, TAUGHT])
 def test_two_processes_give_the_gradient_of_one_with_the_same_batch(backbones, two, name):
     alone, shared = gradients(backbones["modernbert"], name), torch.load(two[0] / "gradients.pt")[name]
     assert any(float(grad.abs().max()) > 1e-4 for grad in alone)
