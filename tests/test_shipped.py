@@ -77,3 +77,10 @@ def test_a_package_without_its_model_says_so(monkeypatch, tmp_path):
 def test_its_manifest_names_the_runs_it_was_made_from():
     manifest = json.loads((default_folder() / "manifest.json").read_text())
     assert set(manifest["inputs"]) == {"first", "second", "third"}
+
+
+def test_the_shipped_model_answers_to_its_own_name_unless_a_folder_has_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert folder_of("idiograph-small") == default_folder()
+    (tmp_path / "idiograph-small").mkdir()
+    assert folder_of("idiograph-small") == "idiograph-small"

@@ -12,6 +12,7 @@ from idiograph.style.blend import Blend
 from idiograph.style.model import Progress, Ranker, Style
 
 DEFAULT_PATCH = "auto"
+SHIPPED = "idiograph-small"
 BASELINES: dict[str, Callable[[], Ranker]] = {
     "bm25": BM25,
     "delta": Delta,
@@ -105,8 +106,8 @@ def model_and_grain(name: str) -> tuple[str, str | None]:
 
 
 def default_folder() -> Path:
-    """The model that comes with the package: idiograph-small."""
-    folder = Path(__file__).with_name("models") / "idiograph-small"
+    """The model that comes with the package."""
+    folder = Path(__file__).with_name("models") / SHIPPED
     if not (folder / "model.safetensors").is_file():
         raise ModelError("the model that belongs to the package is missing; install idiograph again")
     return folder
@@ -122,6 +123,9 @@ def general_folder() -> Path:
 
 
 def folder_of(name: str | Path | None) -> str | Path:
-    """What a name stands for: `default` and `minilm` are folders on this machine, anything else is itself."""
+    """What a name stands for: `default` and `minilm` are folders on this machine, and so is idiograph-small, where no folder
+    is called so; anything else is itself."""
     named = {None: default_folder, "default": default_folder, "minilm": general_folder}
+    if name == SHIPPED and not Path(SHIPPED).exists():
+        return default_folder()
     return named[name]() if name in named else name  # pyright: ignore[reportArgumentType, reportReturnType]
