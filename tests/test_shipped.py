@@ -12,6 +12,7 @@ from idiograph.loading import default_folder, folder_of, general_folder
 from idiograph.neural import modules
 
 LIMIT = 65_000_000  # bytes
+TEACHERS = {"minilm, for a teacher", "variant, for a teacher"}
 
 
 def test_the_shipped_model_is_the_default_and_reads_text():
@@ -76,7 +77,13 @@ def test_a_package_without_its_model_says_so(monkeypatch, tmp_path):
 
 def test_its_manifest_names_the_runs_it_was_made_from():
     manifest = json.loads((default_folder() / "manifest.json").read_text())
-    assert set(manifest["inputs"]) == {"first", "second", "third"}
+    runs = json.loads((default_folder() / "runs.json").read_text())
+    assert set(manifest["inputs"]) == {"first", "second", "third", "fourth"} == set(runs) - {*TEACHERS, "fifth"}
+    assert manifest["recipe"]["taught"] == "fifth"
+    for run in ("first", "second", "third", "fifth"):
+        assert all(len(digest) == 64 for digest in runs[run]["triplets, sha256"].values())
+    for part in ("fourth@", "minilm'@", "variant@", "ngrams"):
+        assert part in runs["fifth"]["settings"]["teacher"]
 
 
 def test_the_shipped_model_answers_to_its_own_name_unless_a_folder_has_it(tmp_path, monkeypatch):
