@@ -1,5 +1,6 @@
 """From a folder of PDFs to a folder of TEI with the embedded extractor: names, ledgers, limits, shards, hostile files."""
 
+import contextlib
 import json
 import os
 import signal
@@ -331,4 +332,8 @@ def test_an_interruption_leaves_no_process_and_no_half_file(folder: Path, tmp_pa
 
 
 def children(pid: int) -> list[str]:
-    return [kid for task in Path(f"/proc/{pid}/task").iterdir() for kid in (task / "children").read_text().split()]
+    for _ in range(100):  # a thread that ends while they are being listed takes its list with it
+        with contextlib.suppress(FileNotFoundError):
+            tasks = Path(f"/proc/{pid}/task").iterdir()
+            return [kid for task in tasks for kid in (task / "children").read_text().split()]
+    raise AssertionError("threads end faster than they can be listed")
