@@ -1,6 +1,8 @@
 """The model that comes with the package."""
 
 import json
+import re
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +10,7 @@ import pytest
 
 import idiograph
 from idiograph.errors import ModelError
-from idiograph.loading import default_folder, folder_of, general_folder
+from idiograph.loading import default_folder, folder_of, general_folder, terms
 from idiograph.neural import modules
 
 LIMIT = 65_000_000  # bytes
@@ -91,3 +93,20 @@ def test_the_shipped_model_answers_to_its_own_name_unless_a_folder_has_it(tmp_pa
     assert folder_of("idiograph-small") == default_folder()
     (tmp_path / "idiograph-small").mkdir()
     assert folder_of("idiograph-small") == "idiograph-small"
+
+
+def test_the_commands_on_its_card_are_ones_that_there_are():
+    from typer.main import get_command
+
+    from idiograph.cli import build
+
+    card = (default_folder() / "README.md").read_text(encoding="utf-8").replace("\\\n", " ")
+    lines = re.findall(r"^\$ idiograph (.*?)(?:  #.*)?$", card, re.M)
+    assert [line.split()[0] for line in lines].count("train") == 4
+    known = get_command(build())
+    for line in lines:
+        name, *rest = shlex.split(line)
+        command = known.commands[name]
+        command.make_parser(command.context_class(command)).parse_args(rest)  # an option that is not there raises
+        if "--teacher" in rest:
+            assert len(terms(rest[rest.index("--teacher") + 1])) == 4
