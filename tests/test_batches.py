@@ -2,7 +2,9 @@
 
 import json
 import re
+import time
 from collections import Counter
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -194,12 +196,23 @@ def test_a_path_without_triplets_is_named(tmp_path):
         open_triplets(tmp_path / "nowhere")
 
 
-def test_work_done_ahead_keeps_its_order_and_its_errors():
-    def make():
-        yield from range(5)
-        raise ValueError("the sixth is missing")
+@pytest.mark.parametrize("threads", [1, 4])
+def test_work_done_ahead_keeps_its_order_and_its_errors(threads):
+    def job(at):
+        time.sleep(0.02 if at % 2 else 0)  # later ones are ready first
+        if at == 6:
+            raise ValueError("the seventh is missing")
+        return at
 
     found = []
-    with pytest.raises(ValueError, match="the sixth is missing"):
-        found.extend(ahead(make))
-    assert found == [0, 1, 2, 3, 4]
+    with pytest.raises(ValueError, match="the seventh is missing"):
+        found.extend(ahead((partial(job, at) for at in range(9)), threads))
+    assert found == [0, 1, 2, 3, 4, 5]
+
+
+def test_who_stops_in_the_middle_waits_for_nothing_that_was_not_begun():
+    begun = []
+    line = ahead((partial(begun.append, at) for at in range(1000)), 2)
+    next(line)
+    line.close()
+    assert len(begun) < 10

@@ -13,7 +13,7 @@ from idiograph.loading import load
 from idiograph.neural.batches import Batches, Order
 from idiograph.neural.loop import TrainSettings, fit
 from idiograph.neural.loss import CachedContrastive, Contrastive, LossSettings, Objective, agreement, arrange, infonce
-from idiograph.neural.teach import POPULAR, Teacher, likeness
+from idiograph.neural.teach import POPULAR, Teacher
 from idiograph.neural.train import train
 from idiograph.neural.validate import Reader
 from idiograph.style.blend import Blend, standard
@@ -31,6 +31,10 @@ class Says:
 
     def compare(self, a, b):
         return self.scores
+
+
+def said_by(ranker, a, b):
+    return Teacher(ranker).lesson(a, b).judged().numpy()
 
 
 def test_agreement_is_least_where_both_choose_alike():
@@ -64,24 +68,36 @@ def test_a_false_negative_takes_no_part_in_agreement():
 
 def test_a_teacher_adds_up_its_parts_and_takes_off_what_is_near_to_everything():
     one, other = np.random.default_rng(1).normal(size=(2, 5, 6))
-    told = Teacher(Blend(((1.0, Says(one)), (0.5, Says(other)))))(["a"] * 5, ["b"] * 6)
+    told = said_by(Blend(((1.0, Says(one)), (0.5, Says(other)))), ["a"] * 5, ["b"] * 6)
     total = standard(one) + 0.5 * standard(other)
     assert told == pytest.approx(standard(total - POPULAR * total.mean(axis=0)), abs=1e-5)
     liked = one.copy()
     liked[:, 2] += 3  # by all anchors
-    more, less = standard(liked)[:, 2].mean(), Teacher(Says(liked))(["a"] * 5, ["b"] * 6)[:, 2].mean()
+    more, less = standard(liked)[:, 2].mean(), said_by(Says(liked), ["a"] * 5, ["b"] * 6)[:, 2].mean()
     assert less < more - 0.3
 
 
-def test_a_model_is_read_both_ways(backbones):
-    style = load(backbones["bert"], patch="ngram:2")
+@pytest.mark.parametrize(("grain", "score"), [("ngram:2", "meansim"), ("word", "maxsim")])
+def test_a_model_is_read_both_ways_at_its_own_grain(backbones, grain, score):
+    style = load(backbones["bert"], patch=grain, score=score)
     a, b = (
         ["a map of the harbour, after all", "bees dance"],
         ["bees sleep slowly ; hence the map", "the tide", "a book"],
     )
     there, back = style.compare(a, b), style.compare(b, a).T
-    assert not np.allclose(there, back)
-    assert likeness(style, a, b) == pytest.approx((standard(there) + standard(back)) / 2, abs=1e-4)
+    assert not np.allclose(standard(there), standard(back))
+    both = (standard(there) + standard(back)) / 2
+    alone, blended = said_by(style, a, b), said_by(Blend(((2.0, style), (1.0, NGrams()))), a, b)
+    assert alone == pytest.approx(standard(both - POPULAR * both.mean(axis=0)), abs=1e-4)
+    total = 2 * both + standard(NGrams().compare(a, b))
+    assert blended == pytest.approx(standard(total - POPULAR * total.mean(axis=0)), abs=1e-4)
+
+
+def test_a_teacher_reads_no_further_than_its_pupil(backbones):
+    style = load(backbones["bert"], patch="ngram:2")
+    short, long = ["a map of the harbour", "bees dance here"], ["a map of the harbour " + "bees sleep " * 20] * 2
+    seen = Teacher(style, longest=8).lesson(short, long).read[0][0]
+    assert seen.shape == (4, 8)
 
 
 def test_each_device_is_taught_its_rows_of_the_whole_batch(backbones):
@@ -106,7 +122,7 @@ def taught_run(backbones, part, folder=None, **changes):
 def test_a_model_comes_to_agree_with_its_teacher(backbones):
     part = triplets(8)
     texts = [part.texts[at] for at in part.rows[:, 0]], [part.texts[at] for at in part.rows[:, 1:].T.flatten()]
-    wanted = Teacher(NGrams())(*texts)
+    wanted = said_by(NGrams(), *texts)
 
     def agreed(encoder):
         encoder.model.eval()

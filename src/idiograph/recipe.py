@@ -235,6 +235,7 @@ class TrainRecipe(Stage):
     reading: Literal["sound", "published"] = "sound"  # published: special tokens count; see docs/training.md
     adapters: int = Field(default=0, ge=0)
     weights: tuple[float, ...] = ()  # of each collection of triplets, in the order given; none: by size
+    size_power: float = Field(default=1.0, ge=0, le=1)  # without weights: 0.5 by the root of its size, 0 all alike
     mixing: Literal["rows", "batches", "fields"] = "rows"  # a batch is of anything, one collection, one field
     distort: float = Field(default=0.0, ge=0, le=1)  # share of the batches in which content words are replaced
     distorted_words: tuple[float, float] = (0.3, 0.95)  # share of the content words of such a text, between these

@@ -6,9 +6,13 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 TOKEN = re.compile(r"\w+(?:['’]\w+)?|[^\w\s]")
 MARKS = frozenset(".,;:()!?—-")
+BLANKS = re.compile(r"\s\s+")
+BLOCK = 1024  # texts whose letters are in memory at a time
+MIX = np.uint64(0x9E3779B97F4A7C15)  # odd, and without pattern: two n-grams of a million get one hash once in 10⁷ runs
 
 
 class NGrams:
@@ -21,11 +25,45 @@ class NGrams:
 
     def compare(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
         """Every text of `a` against every text of `b`: (len(a), len(b))."""
-        from sklearn.feature_extraction.text import TfidfVectorizer
+        rows = weighted(counted([*a, *b], self.size))
+        return (rows[: len(a)] @ rows[len(a) :].T).toarray()
 
-        weigher = TfidfVectorizer(analyzer="char", ngram_range=(self.size, self.size), sublinear_tf=True)
-        rows = weigher.fit_transform([*a, *b]).tocsr()
-        return (rows[: len(a)] @ rows[len(a) :].T).toarray().astype(np.float32)
+
+def counted(texts: Sequence[str], size: int) -> csr_array:
+    """How often each n-gram stands in each text: (texts, n-grams). Arrays all through, so that other threads can go on."""
+    parts = [pairs(texts[at : at + BLOCK], size) for at in range(0, len(texts), BLOCK)]
+    owner = np.concatenate([who + at * BLOCK for at, (who, _, _) in enumerate(parts)])
+    grams, column = np.unique(np.concatenate([gram for _, gram, _ in parts]), return_inverse=True)
+    counts = np.concatenate([count for _, _, count in parts]).astype(np.float32)
+    return csr_array((counts, (owner, column)), shape=(len(texts), max(len(grams), 1)))
+
+
+def pairs(texts: Sequence[str], size: int) -> tuple[NDArray[np.int64], NDArray[np.uint64], NDArray[np.int64]]:
+    """Every pair of a text and a hash of an n-gram in it, with how often it comes. Case and runs of blanks do not matter."""
+    plain = [BLANKS.sub(" ", text.lower()) for text in texts]
+    lengths = np.array([len(text) for text in plain])
+    letters = np.frombuffer("".join(plain).encode("utf-32-le", "surrogatepass"), np.uint32).astype(np.uint64)
+    owner, places = np.repeat(np.arange(len(plain)), lengths), max(len(letters) - size + 1, 0)
+    gram = np.zeros(places, np.uint64)
+    for at in range(size):
+        gram = gram * MIX + letters[at : at + places]
+        gram ^= gram >> np.uint64(29)
+    whole = owner[:places] == owner[size - 1 : size - 1 + places]  # none goes from one text into the next
+    who, gram = owner[:places][whole], gram[whole]
+    order = np.lexsort((gram, who))
+    who, gram = who[order], gram[order]
+    new = np.flatnonzero(np.r_[True, (who[1:] != who[:-1]) | (gram[1:] != gram[:-1])][: len(who)])
+    return who[new], gram[new], np.diff(np.append(new, len(who)))
+
+
+def weighted(rows: csr_array) -> csr_array:
+    """Counts on a log scale, times the log of how rare an n-gram is, each row of length 1."""
+    texts, grams = rows.shape  # pyright: ignore[reportGeneralTypeIssues]
+    rare = np.log((1 + texts) / (1 + np.bincount(rows.indices, minlength=grams))) + 1
+    values = (1 + np.log(rows.data)) * rare[rows.indices]
+    owner = np.repeat(np.arange(texts), np.diff(rows.indptr))
+    norm = np.sqrt(np.bincount(owner, values**2, minlength=texts))
+    return csr_array(((values / norm[owner]).astype(np.float32), rows.indices, rows.indptr), shape=rows.shape)
 
 
 class FunctionWords:

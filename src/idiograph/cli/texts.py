@@ -138,6 +138,9 @@ def mine(
         str | None, typer.Option(help="apart (a positive is from another book), or any (two chapters of one will do).")
     ] = None,
     lang: Annotated[str | None, typer.Option(help="Language of the documents; `any` for all.")] = None,
+    apart: Annotated[
+        list[Path] | None, typer.Option(help="Other triplets: whoever is validated or tested there is not in train.")
+    ] = None,
     seed: Annotated[int | None, typer.Option(help="Another seed, another draw.")] = None,
     runner: Runner = "inline",
     workers: Workers = None,
@@ -163,7 +166,7 @@ def mine(
         chosen = chosen.model_copy(update={"negatives": "any"})
     with bar("drawing", len(opened)) as update:
         team = Team(runner, workers, address, update)
-        counts = mine_(opened, chosen, out_folder, overwrite=overwrite, team=team)
+        counts = mine_(opened, chosen, out_folder, apart=tuple(apart or ()), overwrite=overwrite, team=team)
     say(counts, as_json, lambda: print_counts(out_folder, counts))
 
 

@@ -17,6 +17,7 @@ from scipy.sparse.csgraph import connected_components
 
 from idiograph.corpus.chance import Keys, key, keys
 from idiograph.corpus.documents import MAKE, Corpus
+from idiograph.corpus.held import Held
 from idiograph.corpus.labels import LABELS
 from idiograph.corpus.split import Splits, split_people
 from idiograph.errors import ArtifactError
@@ -36,6 +37,7 @@ SHOWN = pa.schema(
 SEVERAL = "document: authors are in several splits"
 REPEATED = "document: repeats another"
 FOREIGN = "document: language is not the one asked for"
+ELSEWHERE = "document: it, or one of its authors, is validated or tested on elsewhere"
 
 
 @dataclass(frozen=True)
@@ -107,13 +109,13 @@ def field_of(domain: str) -> str:
     return top if top in HAL_DOMAINS else domain
 
 
-def read_catalog(corpus: Corpus, recipe: MineRecipe) -> Catalog:
-    """Everything but the texts, a shard at a time."""
+def read_catalog(corpus: Corpus, recipe: MineRecipe, held: Held | None = None) -> Catalog:
+    """Everything but the texts, a shard at a time. Whoever and whatever is in `held` is not in train."""
     with _readable(corpus):
         reading = _Reading(recipe, any(_has_ids(path) for path in corpus.paths))
         for path in corpus.paths:
             reading.add(pq.ParquetFile(path).read(columns=COLUMNS).to_pylist())
-    return reading.result()
+    return reading.result(held or Held())
 
 
 def names_fields(corpus: Corpus) -> bool:
@@ -180,7 +182,7 @@ class _Reading:
                 self.ties.add((self.names["id", author["id"]], name))
         return list(dict.fromkeys(names))
 
-    def result(self) -> Catalog:
+    def result(self, held: Held) -> Catalog:
         person = _joined(len(self.names), self.ties)
         people, labels = (Ragged.joined(parts).mapped(person) for parts in (self.people, self.labels))
         label, field, primary = np.concatenate(self.columns).T
@@ -198,7 +200,17 @@ class _Reading:
             langs=self.langs,
             dropped={SEVERAL: several} if several else {},
         )
-        return catalog.without(np.concatenate(self.foreign), FOREIGN)
+        catalog = catalog.without(np.concatenate(self.foreign), FOREIGN)
+        return catalog.without((where == 0) & self._held(catalog, person, labels, held), ELSEWHERE)
+
+    def _held(self, catalog: Catalog, person: Ints, labels: Ragged, held: Held) -> NDArray[np.bool_]:
+        """The documents that are in `held`, or have an author who is."""
+        known = [(kind, name) for name in held.people for kind in ("id", "name")]
+        them = person[np.array([self.names[one] for one in known if one in self.names], dtype=np.int64)]
+        found = np.isin(np.array(catalog.shown.column("id")), list(held.documents))
+        for people in (catalog.people, labels):
+            found[people.owner[np.isin(people.values, them)]] = True
+        return found
 
     def _splits(self, person: Ints, people: Ragged, labels: Ragged, label: Ints) -> Splits:
         if self.recipe.split == "triplet":

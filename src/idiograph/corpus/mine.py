@@ -4,7 +4,7 @@ field and no author. Everything is drawn by (seed, document id): order and numbe
 import json
 import shutil
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -21,6 +21,7 @@ from idiograph.corpus.choose import LEXICAL, NO_BOOK, NO_DOMAIN, NO_LABEL, NO_MA
 from idiograph.corpus.croissant import write_croissant
 from idiograph.corpus.dedup import near_duplicates
 from idiograph.corpus.documents import Corpus
+from idiograph.corpus.held import held_in, prints_of
 from idiograph.corpus.spans import SpanPool, collect_terms, draw_spans, kind
 from idiograph.corpus.split import SPLITS, Splits, placed
 from idiograph.corpus.tables import lay_out
@@ -32,7 +33,7 @@ from idiograph.store import Manifest, clear, draft, locked, seal, write_json
 
 CANDIDATES = 1_000_000  # drawn at once: a hundred megabytes of arrays
 PLACING = 99  # the draw that places a single triplet
-VERSION = 1  # of what lies in a work folder
+VERSION = 2  # of what lies in a work folder
 
 Longs = NDArray[np.int64]
 Counts = dict[str, dict[str, int]]  # configuration → split → triplets
@@ -43,32 +44,34 @@ def mine(
     recipe: MineRecipe,
     out: Path,
     *,
+    apart: Sequence[Path] = (),
     overwrite: bool = False,
     team: Team | None = None,
     progress: Progress | None = None,
 ) -> Counts:
     """Write triplets to `out/RULE-K/SPLIT-*.parquet`; returns how many there are. A killed run goes on where it was.
 
+    Whoever is validated or tested on in the triplets of `apart` is not in train.
     With runner `ray` the nodes must see the corpus and the folder of `out` under the same paths.
     """
     team = team or Team(progress=progress)
-    with draft(out, overwrite) as folder, workshop(out, corpus, recipe) as work:
-        miner = Miner(corpus, recipe, work, team)
+    inputs = {"corpus": corpus.manifest.fingerprint} | prints_of(apart)
+    with draft(out, overwrite) as folder, workshop(out, inputs, recipe) as work:
+        miner = Miner(corpus, recipe, work, team, apart)
         counts = miner.write(folder)
         if not counts:
             raise InputError(no_triplets(miner.dropped, recipe))
         about = write_triplet_card(folder, counts, recipe, +miner.dropped)
         write_croissant(folder, counts, about, "same-author-triplets", SCHEMA)
-        inputs = {"corpus": corpus.manifest.fingerprint}
         seal(folder, Manifest("triplets", recipe.model_dump(), inputs, counts, dict(+miner.dropped)))
     return counts
 
 
 @contextmanager
-def workshop(out: Path, corpus: Corpus, recipe: MineRecipe) -> Iterator[Path]:
+def workshop(out: Path, inputs: Mapping[str, str], recipe: MineRecipe) -> Iterator[Path]:
     """A hidden folder for what is worked out on the way; it outlives a kill, and is used again by the same run alone."""
     folder = out.parent / f".{out.name}.work"
-    plan = json.dumps([VERSION, corpus.manifest.fingerprint, recipe.model_dump()])
+    plan = json.dumps([VERSION, inputs, recipe.model_dump()])
     with locked(folder):
         if not (folder / "plan.json").is_file() or json.loads((folder / "plan.json").read_text()) != plan:
             clear(folder)
@@ -99,11 +102,11 @@ def fresh(work: Path) -> Path:
 class Miner:
     """A corpus made ready: who is in which split, and spans on disk."""
 
-    def __init__(self, corpus: Corpus, recipe: MineRecipe, work: Path, team: Team) -> None:
+    def __init__(self, corpus: Corpus, recipe: MineRecipe, work: Path, team: Team, apart: Sequence[Path] = ()) -> None:
         self.recipe, self.work, self.team = recipe, work, team
         self.run = fresh(work)
         team.tell(0, None, "reading authors and fields")
-        catalog = read_catalog(corpus, recipe)
+        catalog = read_catalog(corpus, recipe, held_in(apart))
         check_language(catalog, recipe)
         team.tell(0, None, "looking for copies")
         self.catalog = without_copies(catalog, corpus, recipe, work)

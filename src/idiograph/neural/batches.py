@@ -4,17 +4,15 @@ The order is a function of the seed and the step alone: any step can be asked fo
 and the number of devices only decides how a batch is cut. Texts of like length go together; nothing is padded further.
 """
 
-import queue
-import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any, Literal, TypeVar
+from functools import cached_property, partial
+from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from idiograph.errors import InputError, SpecError
@@ -23,11 +21,25 @@ from idiograph.spec import unknown
 from idiograph.style.tokens import Ints
 
 Item = TypeVar("Item")
-Teaching = Callable[[Sequence[str], Sequence[str]], NDArray[np.float32]]
 MIXING = ("batches", "fields", "rows")
 WINDOW = 50  # batches among which texts of like length are sought: enough to save padding, few enough to keep chance
 PAD_TO = 8  # widths are multiples of this, as tensor cores like them
+READERS = 4  # threads in which batches are made ahead where a teacher counts words and letters in them
 CHARS = 6.0  # characters a token at most, on average: longer texts are cut by the model's window anyway
+
+
+class Lesson(Protocol):
+    """What a teacher has to look at; `judged` says how near every candidate is to each of this device's anchors."""
+
+    def to(self, device: torch.device) -> "Lesson": ...
+
+    def judged(self) -> Tensor: ...
+
+
+class Teaching(Protocol):
+    """Makes lessons of anchors and candidates: all positives of the whole batch, then all negatives."""
+
+    def lesson(self, anchors: Sequence[str], others: Sequence[str], rows: slice) -> Lesson: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,7 +51,12 @@ class Batch:
     labels: Tensor  # (rows, columns) author-set of each text
     tokens: int  # without padding
     prompted: bool = False
-    taught: Tensor | None = None  # (rows, candidates of the whole batch) what a teacher makes of them
+    lesson: Lesson | None = None  # the same batch, the whole of it, for a teacher
+
+    @property
+    def taught(self) -> Tensor | None:
+        """What the teacher makes of it: (rows, candidates of the whole batch)."""
+        return None if self.lesson is None else self.lesson.judged()
 
     @property
     def columns(self) -> list[dict[str, Any]]:
@@ -51,8 +68,8 @@ class Batch:
 
     def to(self, device: torch.device) -> "Batch":
         moved = [t.to(device, non_blocking=True) for t in (self.input_ids, self.attention_mask, self.labels)]
-        taught = None if self.taught is None else self.taught.to(device, non_blocking=True)
-        return Batch(moved[0], moved[1], moved[2], self.tokens, self.prompted, taught)
+        lesson = None if self.lesson is None else self.lesson.to(device)
+        return Batch(moved[0], moved[1], moved[2], self.tokens, self.prompted, lesson)
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,24 +204,28 @@ class Batches:
 
     def __getitem__(self, step: int) -> Batch:
         """This device's part of the batch at `step`; the parts in order of rank are the whole batch in its order."""
-        share = self.order.size // self.world
-        chosen = self.order[step][self.rank * share : (self.rank + 1) * share]
-        sources = self.order.sources
+        return self._made(self.order[step])
+
+    def _made(self, whole: Ints) -> Batch:
+        chosen, sources = whole[self._own], self.order.sources
         columns = [[(sources[s], at) for s, r in chosen for at in (sources[s].rows[r, c],)] for c in range(self.width)]
         labels = [[source.labels[at] for source, at in column] for column in columns]
         ids, mask = self.encode([source.texts[at] for column in columns for source, at in column])
         label = torch.from_numpy(np.array(labels, np.int64).T.copy())
-        return Batch(ids, mask, label, int(mask.sum()), bool(self.prompt), self._taught(step))
+        return Batch(ids, mask, label, int(mask.sum()), bool(self.prompt), self._lesson(whole))
 
-    def _taught(self, step: int) -> Tensor | None:
-        """What the teacher makes of this device's anchors: all positives of the whole batch, then all negatives."""
+    def _lesson(self, whole: Ints) -> Lesson | None:
         if self.teacher is None:
             return None
-        rows = [(self.order.sources[s], self.order.sources[s].rows[r]) for s, r in self.order[step]]
+        rows = [(self.order.sources[s], self.order.sources[s].rows[r]) for s, r in whole]
         columns = [[source.texts[row[c]] for source, row in rows] for c in range(self.width)]
-        found = self.teacher(columns[0], [text for column in columns[1:] for text in column])
+        return self.teacher.lesson(columns[0], [text for column in columns[1:] for text in column], self._own)
+
+    @property
+    def _own(self) -> slice:
+        """This device's rows of a whole batch."""
         share = self.order.size // self.world
-        return torch.from_numpy(found[self.rank * share : (self.rank + 1) * share])
+        return slice(self.rank * share, (self.rank + 1) * share)
 
     @property
     def width(self) -> int:
@@ -215,8 +236,9 @@ class Batches:
         return encode(self.tokenizer, texts, self.prompt, self.longest)
 
     def run(self, first: int, last: int) -> Iterator[Batch]:
-        """The batches of the steps from `first` up to `last`, made ahead in a second thread."""
-        return ahead(lambda: (self[step] for step in range(first, last)))
+        """The batches of the steps from `first` up to `last`, made ahead in other threads."""
+        jobs = (partial(self._made, self.order[step]) for step in range(first, last))
+        return ahead(jobs, 1 if self.teacher is None else READERS)
 
 
 def encode(tokenizer: Any, texts: Sequence[str], prompt: str, longest: int) -> tuple[Tensor, Tensor]:
@@ -232,34 +254,17 @@ def encode(tokenizer: Any, texts: Sequence[str], prompt: str, longest: int) -> t
     return torch.from_numpy(ids), torch.from_numpy(mask.astype(np.int64))
 
 
-def ahead(make: Callable[[], Iterable[Item]], depth: int = 2) -> Iterator[Item]:
-    """The items of an iterable that a second thread makes while the first one works on those before."""
-    line: queue.Queue[tuple[bool, Any]] = queue.Queue(depth)
-    stop = threading.Event()
-
-    def put(entry: tuple[bool, Any]) -> None:
-        while not stop.is_set():
-            with suppress(queue.Full):
-                line.put(entry, timeout=0.1)
-                return
-
-    def work() -> None:
+def ahead(jobs: Iterable[Callable[[], Item]], threads: int = 1) -> Iterator[Item]:
+    """What the jobs return, in their order; other threads work on the next ones while this one works on what it got."""
+    waiting: deque[Future[Item]] = deque()
+    with ThreadPoolExecutor(threads) as pool:
         try:
-            for item in make():
-                put((True, item))
-                if stop.is_set():
-                    return
-            put((False, None))
-        except BaseException as error:
-            put((False, error))
-
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
-    try:
-        while (entry := line.get())[0]:
-            yield entry[1]
-        if entry[1] is not None:
-            raise entry[1]
-    finally:
-        stop.set()
-        thread.join()
+            for job in jobs:
+                waiting.append(pool.submit(job))
+                if len(waiting) > threads + 1:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for left in waiting:
+                left.cancel()

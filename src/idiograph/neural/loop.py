@@ -169,8 +169,8 @@ class Run:
             group["lr"] = rate * self.share(self.meter.done)
         whole = torch.zeros((), device=self.model.device)
         for part in batch:
-            self.objective.taught = part.taught
             with self.autocast():
+                self.objective.taught = part.taught
                 loss = self.loss(part.columns, part.labels)
             self.scaler.scale(loss).backward()
             whole += loss.detach()

@@ -2,53 +2,107 @@
 
 A label says which passage is the positive; a teacher says of every passage how near it is. Models are read both ways, because
 likeness has no direction, and some of what a passage gets from all anchors is taken off, because some are near to everything.
+Rankers without a model judge while the batch is made, in another thread; models look at it where they are, all at once.
 """
 
 from collections.abc import Sequence
-from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+from idiograph.neural.batches import encode
 from idiograph.neural.encoder import Encoder
-from idiograph.neural.validate import Reader
-from idiograph.style.blend import Blend, standard
+from idiograph.neural.loss import lowered
+from idiograph.neural.maxsim import maxsim
+from idiograph.style.blend import Blend
+from idiograph.style.blend import standard as standard_rows
 from idiograph.style.model import Ranker, Style
-from idiograph.style.patches import Patches
 
 POPULAR = 0.5  # the share of a passage's mean score over the anchors that is taken off
+EVERY = slice(None)
 
 
-@dataclass(frozen=True, slots=True)
-class Teacher:
-    """A ranker, or a blend of several."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Lesson:
+    """A batch as a teacher sees it: token ids for its models, and what the rankers without a model have said."""
 
-    ranker: Ranker
+    teacher: "Teacher"
+    said: Tensor  # (anchors, others)
+    read: tuple[tuple[Tensor, Tensor], ...]  # for each model the ids and mask of all texts, anchors first
+    rows: slice  # of the anchors, those that this device trains on
 
-    def __call__(self, anchors: Sequence[str], others: Sequence[str]) -> NDArray[np.float32]:
+    def to(self, device: torch.device) -> "Lesson":
+        moved = tuple(tuple(t.to(device, non_blocking=True) for t in pair) for pair in self.read)
+        return replace(self, said=self.said.to(device, non_blocking=True), read=moved)
+
+    @torch.no_grad()
+    def judged(self) -> Tensor:
         """How near each of the others is to each anchor: (anchors, others), each row with mean 0 and spread 1."""
-        parts = self.ranker.parts if isinstance(self.ranker, Blend) else ((1.0, self.ranker),)
-        total = np.zeros((len(anchors), len(others)))
-        for weight, part in parts:
-            total += weight * likeness(part, anchors, others)
-        return standard((total - POPULAR * total.mean(axis=0)).astype(np.float32)).astype(np.float32)
+        total = self.said
+        for member, (ids, mask) in zip(self.teacher.models, self.read, strict=True):
+            total = total + member.weight * member.likeness(ids, mask, len(total))
+        return standard(total - POPULAR * total.mean(dim=0))[self.rows]
 
 
-def likeness(ranker: Ranker, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float64]:
-    """What one ranker says, on one scale; of a model the mean of both directions."""
-    if not isinstance(ranker, Style):
-        return standard(ranker.compare(a, b))
-    mean = ranker.score == "meansim"
-    on = ranker.encoder.model.device if isinstance(ranker.encoder, Encoder) else torch.device("cpu")
-    precision = (lambda: torch.autocast("cuda", torch.bfloat16)) if on.type == "cuda" else nullcontext
-    reader = Reader(None, mean=mean, precision=precision)
-    left, right = rows_of(ranker.encode(a), on), rows_of(ranker.encode(b), on)
-    return (standard(reader.scores(left, right)) + standard(reader.scores(right, left).T)) / 2
+class Teacher:
+    """A ranker, or a blend of several. No text is read beyond `longest` tokens, as the pupil does not either."""
+
+    def __init__(self, ranker: Ranker, longest: int = 512, device: str | torch.device | None = None) -> None:
+        parts = ranker.parts if isinstance(ranker, Blend) else ((1.0, ranker),)
+        self.models = tuple(Member.of(weight, one, device) for weight, one in parts if has_model(one))
+        self.others = tuple((weight, one) for weight, one in parts if not has_model(one))
+        self.longest = longest
+
+    def lesson(self, anchors: Sequence[str], others: Sequence[str], rows: slice = EVERY) -> Lesson:
+        """What can be done before the batch is where the models are."""
+        said = np.zeros((len(anchors), len(others)))
+        for weight, ranker in self.others:
+            said += weight * standard_rows(ranker.compare(anchors, others))
+        texts = [*anchors, *others]
+        read = tuple(member.encode(texts, self.longest) for member in self.models)
+        return Lesson(self, torch.from_numpy(said.astype(np.float32)), read, rows)
 
 
-def rows_of(patches: Patches, on: torch.device) -> list[Tensor]:
-    """The patches of each text, on the device of the model."""
-    return list(torch.from_numpy(patches.vectors).to(on).split(patches.lengths.tolist()))
+def has_model(ranker: Ranker) -> bool:
+    return isinstance(ranker, Style) and isinstance(ranker.encoder, Encoder)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Member:
+    """A model that teaches, with what its word counts for."""
+
+    weight: float
+    encoder: Any
+    mean: bool
+
+    @classmethod
+    def of(cls, weight: float, style: Any, device: str | torch.device | None) -> "Member":
+        """The model of a style, set to read at its grain."""
+        encoder = style.encoder
+        encoder.layer.patch, encoder.layer.keep = style.patch, style.keep
+        encoder.model.eval()
+        if device is not None:
+            encoder.model.to(device)
+        return cls(weight, encoder, style.score == "meansim")
+
+    def encode(self, texts: Sequence[str], longest: int) -> tuple[Tensor, Tensor]:
+        return encode(self.encoder.model.tokenizer, texts, self.encoder.prompt, min(longest, self.encoder.window))
+
+    def likeness(self, ids: Tensor, mask: Tensor, anchors: int) -> Tensor:
+        """The mean of both directions, each on one scale: (anchors, others)."""
+        features = {"input_ids": ids, "attention_mask": mask} | ({"prompt_length": 1} if self.encoder.prompt else {})
+        output = self.encoder.model(features, task="document")
+        vectors, kept = lowered(output["token_embeddings"]), output["attention_mask"].bool()
+        a, b = (vectors[:anchors], kept[:anchors]), (vectors[anchors:], kept[anchors:])
+        there, back = maxsim(*a, *b, self.mean).float(), maxsim(*b, *a, self.mean).float().T
+        return (standard(there) + standard(back)) / 2
+
+
+def standard(scores: Tensor) -> Tensor:
+    """Each row with mean 0 and spread 1; a row in which all are equal says nothing, and becomes 0."""
+    centred = scores - scores.mean(dim=1, keepdim=True)
+    spread = centred.square().mean(dim=1, keepdim=True).sqrt()
+    return centred / torch.where(spread > 1e-6, spread, 1.0)

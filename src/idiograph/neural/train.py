@@ -38,6 +38,7 @@ class DataSettings:
     """What a model is trained on, besides the triplets themselves."""
 
     weights: tuple[float, ...] = ()  # of each collection; none: by size
+    size_power: float = 1.0  # without weights, a collection counts by its size to this power; 0: all alike
     mixing: Literal["rows", "batches", "fields"] = "rows"
     distort: float = 0.0  # share of the batches in which content words are replaced
     distorted_words: tuple[float, float] = (0.3, 0.95)  # how many of them in a text, between these
@@ -79,9 +80,9 @@ def train(
         tests = [part for path in (*sources, *valid) if data.apart and (part := split_of(path, "test"))]
         parts = [apart(part, [*checks.values(), *tests]) for part in there] if data.apart else there
         weigh_wording(encoder.model, parts, encoder.prompt, how.max_length)
-        mixture, weights = with_distorted(parts, data.weights, data.distort, data.distorted_words, how.seed)
+        mixture, weights = with_distorted(parts, shares(data, parts), data.distort, data.distorted_words, how.seed)
         order = Order(mixture, how.batch * world(), weights, data.mixing, how.seed, how.max_length)
-        taught = Teacher(teacher) if teacher else None
+        taught = Teacher(teacher, how.max_length, encoder.model.device) if teacher else None
         batches = Batches(order, encoder.model.tokenizer, encoder.prompt, how.max_length, rank(), world(), taught)
         probes = {name: probe(part, data.anchors, data.pool, how.seed) for name, part in checks.items()}
         written = asdict(shape) | asdict(how) | asdict(data) | {"backbone": str(backbone)}
@@ -94,6 +95,13 @@ def train(
             keep(encoder, shape, how, result, output)
             seal(output, manifest(written, sources, parts, result))
     return result
+
+
+def shares(data: DataSettings, parts: Sequence[Triplets]) -> tuple[float, ...]:
+    """The weights of the collections, where they are not simply their sizes."""
+    if data.weights or data.size_power == 1:
+        return data.weights
+    return tuple(len(part) ** data.size_power for part in parts)
 
 
 def check_teacher(how: TrainSettings, data: DataSettings, teacher: Ranker | None) -> None:
