@@ -14,6 +14,7 @@ from trainees import one_thread, passages, trainee, triplets  # noqa: F401
 
 from idiograph.errors import InputError, SpecError
 from idiograph.neural.batches import Batches, Order, ahead
+from idiograph.neural.train import DataSettings, shares
 from idiograph.neural.triplets import collect, open_npz, open_triplets, read_jsonl
 
 
@@ -216,3 +217,9 @@ def test_who_stops_in_the_middle_waits_for_nothing_that_was_not_begun():
     next(line)
     line.close()
     assert len(begun) < 10
+
+
+@pytest.mark.parametrize(("power", "expected"), [(1.0, ()), (0.5, (4.0, 2.0)), (0.0, (1.0, 1.0))])
+def test_large_collections_can_count_for_less_than_their_size(power, expected):
+    assert shares(DataSettings(size_power=power), [triplets(16), triplets(4)]) == expected
+    assert shares(DataSettings(size_power=power, weights=(1.0, 5.0)), [triplets(16), triplets(4)]) == (1.0, 5.0)

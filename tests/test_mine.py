@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from idiograph.corpus.audit import same_field
-from idiograph.corpus.catalog import field_of
+from idiograph.corpus.catalog import ELSEWHERE, field_of
 from idiograph.corpus.documents import Corpus, build
 from idiograph.corpus.ict import cloze
 from idiograph.corpus.labels import LABELS
@@ -246,6 +246,34 @@ def test_with_one_author_as_label_no_co_author_is_a_writer_in_another_split(docu
     for split, rows in found.items():
         others = set().union(*(names for other, names in writers.items() if other != split))
         assert not any(people[s.doc_id] & others for t in rows for s in (t.anchor, t.positive, t.negative))
+
+
+def test_whoever_is_tested_in_other_triplets_is_not_in_train(documents, corpus, tmp_path):
+    wrote = {d.id: d.author_set for d in documents}
+
+    def written(folder, *splits):
+        spans = [s for name in splits for t in triplets(folder)[name] for s in (t.anchor, t.positive, t.negative)]
+        return {s.doc_id for s in spans}
+
+    mine(corpus, settings(label="last"), tmp_path / "last")
+    held = written(tmp_path / "last", "valid", "test")
+    tested = {
+        who for split in ("valid", "test") for t in triplets(tmp_path / "last")[split] for who in t.anchor.authors
+    }
+    mine(corpus, settings(label="first", seed=3), tmp_path / "careless")
+    mine(corpus, settings(label="first", seed=3), tmp_path / "careful", apart=[tmp_path / "last"])
+    leaks = [d for d in written(tmp_path / "careless", "train") if d in held or wrote[d] & tested]
+    assert leaks  # otherwise this would show nothing
+    assert not [d for d in written(tmp_path / "careful", "train") if d in held or wrote[d] & tested]
+    assert written(tmp_path / "careful", "train")
+    for split in ("valid", "test"):
+        assert {key(t) for t in triplets(tmp_path / "careful")[split]} == {
+            key(t) for t in triplets(tmp_path / "careless")[split]
+        }
+    made = json.loads((tmp_path / "careful" / "manifest.json").read_text())
+    last = json.loads((tmp_path / "last" / "manifest.json").read_text())
+    assert made["inputs"][f"apart from {tmp_path / 'last'}"] == last["fingerprint"]
+    assert made["dropped"][ELSEWHERE] >= len(leaks)
 
 
 def test_shares_of_authors_are_about_those_asked_for(tmp_path):

@@ -50,6 +50,18 @@ def test_an_option_of_mine_is_what_the_manifest_says(idiograph, corpus, tmp_path
     assert found == expected or (key == "sentences" and set(expected) <= set(found))
 
 
+def test_mine_keeps_apart_from_other_triplets(idiograph, corpus, tmp_path):
+    given = ("mine", corpus, "--sentences", 2, "--json")
+    idiograph(*given, "-o", tmp_path / "a", "--label", "last")
+    status, _, _ = idiograph(*given, "-o", tmp_path / "b", "--label", "first", "--apart", tmp_path / "a")
+    assert status == 0
+    assert f"apart from {tmp_path / 'a'}" in json.loads((tmp_path / "b" / "manifest.json").read_text())["inputs"]
+    status, _, err = idiograph(*given, "-o", tmp_path / "c", "--apart", tmp_path / "nowhere")
+    assert status == 1
+    assert "there are no triplets in" in err
+    assert not (tmp_path / "c").exists()
+
+
 @pytest.mark.parametrize("option", ["--rule", "--label", "--negatives", "--positives", "--containers", "--runner"])
 def test_a_value_that_an_option_does_not_know_is_named_in_one_line(idiograph, corpus, tmp_path, option):
     status, _, err = idiograph("mine", corpus, "-o", tmp_path / "out", option, "bogus")
