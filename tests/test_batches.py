@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 import time
 from collections import Counter
 from functools import partial
@@ -190,6 +192,25 @@ def test_mined_folders_are_read_with_every_k_or_one(tmp_path, plural):
     assert (len(both), len(one)) == (6, 3)
     assert one.texts[0] == "query base-4 0"
     assert len(set(both.labels)) == 2
+
+
+def test_to_read_triplets_takes_nothing_that_makes_them(tmp_path):
+    """A machine that only trains has torch and pyarrow, and not what corpora are made with."""
+    columns = {}
+    for short, text in {"query": "query", "pos": "positive", "neg": "negative"}.items():
+        columns |= {text: [short], f"{short}_halid": [short], f"{short}_authorids": [["a" if short != "neg" else "b"]]}
+    (tmp_path / "base-4").mkdir()
+    pq.write_table(pa.table(columns), tmp_path / "base-4" / "train-00000-of-00001.parquet")
+    code = f"""
+import sys
+from pathlib import Path
+for name in ("polars", "lxml", "sentencex", "ftfy", "httpx2", "pypdfium2", "lancedb"):
+    sys.modules[name] = None
+from idiograph.neural.triplets import open_triplets
+print(len(open_triplets(Path({str(tmp_path)!r}))))
+"""
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert found.stdout.strip() == "1", found.stderr
 
 
 def test_a_path_without_triplets_is_named(tmp_path):

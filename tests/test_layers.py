@@ -128,3 +128,12 @@ def test_importing_the_package_is_cheap():
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert found.stdout.strip() == "[]"
+
+
+def test_opening_a_ranker_does_not_wake_what_takes_a_gpu_for_itself():
+    import subprocess
+    import sys
+
+    code = "import sys; from idiograph.loading import load_ranker; load_ranker('bm25+ngrams'); print('bm25s' in sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.strip() == "False"

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-import bm25s
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,6 +16,8 @@ class BM25:
 
     def compare(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
         """Every text of `a` as a query against every text of `b`: (len(a), len(b))."""
+        import bm25s  # where JAX is installed, this takes most of the GPU's memory: not before it is needed
+
         vocabulary: dict[str, int] = {}
         collection = [[vocabulary.setdefault(word, len(vocabulary)) for word in words(text)] for text in b]
         index = bm25s.BM25(k1=self.k1, b=self.b, method="robertson")

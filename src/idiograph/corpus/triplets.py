@@ -2,17 +2,19 @@
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from idiograph.corpus.spans import SpanPool
 from idiograph.corpus.split import SPLITS
 from idiograph.errors import ArtifactError, InputError
 from idiograph.types import Span, Triplet
+
+if TYPE_CHECKING:  # whoever only reads triplets, to train on them, needs nothing that makes them
+    from idiograph.corpus.spans import SpanPool
 
 ROLES = {"anchor": ("query", "query"), "positive": ("pos", "positive"), "negative": ("neg", "negative")}
 TEXTS = pa.list_(pa.string())
@@ -113,7 +115,7 @@ def span(row: Mapping[str, Any], role: str) -> Span:
 
 
 def write_triplets(
-    rows: NDArray[np.int64], pool: SpanPool, shown: pa.Table, folder: Path, split: str, limit: int = SHARD
+    rows: NDArray[np.int64], pool: "SpanPool", shown: pa.Table, folder: Path, split: str, limit: int = SHARD
 ) -> int:
     """Write triplets, given as span numbers (T, 3), as Parquet shards under the hub's names; returns how many they are."""
     shards = -(-len(rows) // limit)
@@ -126,7 +128,7 @@ def write_triplets(
     return len(rows)
 
 
-def table_of(rows: NDArray[np.int64], pool: SpanPool, shown: pa.Table) -> pa.Table:
+def table_of(rows: NDArray[np.int64], pool: "SpanPool", shown: pa.Table) -> pa.Table:
     """Triplets with their texts and what is known of their documents."""
     found: list[Any] = []
     for role in range(len(ROLES)):

@@ -11,11 +11,11 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from idiograph.errors import ArtifactError, InputError
-from idiograph.neural.modules import Wording
 from idiograph.store import MANIFEST, Manifest, draft, fingerprint, seal
 
 LEFT_OUT = (MANIFEST, "history.jsonl", "calibration.json")  # what tells of one run, or of one model
 FOLDERS_LEFT_OUT = ("last", "checkpoint")
+WORDING = "Wording"  # the layer, by its name: to read its weights takes no model
 
 
 def average_models(
@@ -53,7 +53,7 @@ def average_models(
 
 def is_wording(path: Path) -> bool:
     """Are these the weights of a layer of wordings? Folders of layers are called by number and kind."""
-    return path.parent.name.partition("_")[2] == Wording.__name__
+    return path.parent.name.partition("_")[2] == WORDING
 
 
 def mean(files: Sequence[Path], half: bool, times: float = 1.0) -> dict[str, Tensor]:
