@@ -1,18 +1,21 @@
 """Other content words in the old places: what a text is about goes, how it is written stays."""
 
+from dataclasses import replace
+from itertools import product
 from random import Random
 
 from trainees import triplets
 
+from idiograph.neural import distort
 from idiograph.neural.batches import Order
-from idiograph.neural.distort import WORD, Distorter, ending, with_distorted
+from idiograph.neural.distort import WORD, Distorter, counted, ending, with_distorted
 
 COMMON = " ".join(f"{word} " * 5 for word in ("the", "of", "and", "was", "however"))
 CONTENT = "tides harbours bridges measuring counting sailing quickly slowly gladly Venice Bergen Lisbon"
 
 
 def distorter() -> Distorter:
-    return Distorter([f"{COMMON} {CONTENT}"], common=5)
+    return Distorter(counted([f"{COMMON} {CONTENT}"]), common=5)
 
 
 def test_function_words_punctuation_and_capitals_stay():
@@ -57,3 +60,19 @@ def test_distorted_twins_take_their_share_of_an_epoch_and_keep_rows_and_labels()
 def test_without_distortion_nothing_is_added():
     parts = [triplets(8)]
     assert with_distorted(parts, (2.0,), 0.0, (0.5, 1.0)) == (parts, (2.0,))
+
+
+def test_several_processes_distort_as_one_does(monkeypatch):
+    words = ["".join(letters) for letters in product("bdfgklmnprst", "aeiou", "bdfgklmnprst")]
+    chance = Random(5)
+    plain = [triplets(8), triplets(8, 1)]
+    parts = [replace(part, texts=[" ".join(chance.choices(words, k=60)) for _ in part.texts]) for part in plain]
+    found = []
+    for cores in (1, 2):
+        monkeypatch.setattr(distort, "cpu_count", lambda cores=cores: cores)
+        monkeypatch.setattr(distort, "CHUNK", 10)
+        mixture, _ = with_distorted(parts, (), 0.5, (0.5, 1.0))
+        found.append([list(part.texts) for part in mixture])
+    assert found[0] == found[1]
+    assert found[0][2] != found[0][0]
+    assert all(len(a) == len(b) for a, b in zip(found[0][:2], found[0][2:], strict=True))

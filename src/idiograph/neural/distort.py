@@ -6,12 +6,15 @@ the same kind, drawn from the words of the training texts. A model that sees suc
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from multiprocessing import get_context
 from os import cpu_count
 from random import Random
+from typing import Any
 
 from idiograph.neural.triplets import Triplets
 
@@ -21,6 +24,7 @@ ENDINGS = (
     *("ing", "ity", "ous", "ive", "ers", "ors", "ies", "est", "ed", "ly", "al", "er", "or", "ic", "es", "s"),
 )
 CHUNK = 2000  # texts that one process takes at a time
+TOOLS: dict[str, Any] = {}  # of this process
 COMMON = 300  # the most frequent words are how things are said; none of them is replaced
 
 
@@ -38,8 +42,7 @@ def ending(word: str) -> str:
 class Distorter:
     """Replaces a share of the content words of texts by others that end alike."""
 
-    def __init__(self, texts: Iterable[str], common: int = COMMON) -> None:
-        counts = Counter(word for text in texts for word in WORD.findall(text.lower()))
+    def __init__(self, counts: Counter[str], common: int = COMMON) -> None:
         ranked = [word for word, _ in counts.most_common()]
         self.kept = frozenset(ranked[:common])
         self.kinds: dict[str, list[str]] = defaultdict(list)
@@ -76,23 +79,47 @@ def with_distorted(
     if not share:
         return list(parts), tuple(weights)
     plain = weights or [float(len(part)) for part in parts]
-    distorter = Distorter(text for part in parts for text in part.texts)
-    twins = [distorted(part, distorter, words, seed) for part in parts]
+    chunks = [
+        (at, begin, part.texts[begin : begin + CHUNK])
+        for at, part in enumerate(parts)
+        for begin in range(0, len(part.texts), CHUNK)
+    ]
+    counts = Counter[str]()
+    with mapping(len(chunks)) as run:
+        for found in run(counted, [texts for _, _, texts in chunks]):
+            counts.update(found)
+    seeds = [f"{seed} {parts[at].name} {begin}" for at, begin, _ in chunks]
+    with mapping(len(chunks), Distorter(counts)) as run:
+        found = run(partial(distort_all, words=words), zip((texts for _, _, texts in chunks), seeds, strict=True))
+        changed = defaultdict[int, list[str]](list)
+        for (at, _, _), texts in zip(chunks, found, strict=True):
+            changed[at] += texts
+    twins = [replace(p, name=f"{p.name}, distorted", texts=changed[at]) for at, p in enumerate(parts)]
     return [*parts, *twins], (*((1 - share) * w for w in plain), *(share * w for w in plain))
 
 
-def distorted(triplets: Triplets, distorter: Distorter, words: tuple[float, float], seed: int = 7) -> Triplets:
-    """The same triplets, each text distorted for itself, by a share of its content words between the two of `words`."""
-    chunks = [(at, triplets.texts[at : at + CHUNK]) for at in range(0, len(triplets.texts), CHUNK)]
-    jobs = [(distorter, texts, words, f"{seed} {triplets.name} {at}") for at, texts in chunks]
-    if len(jobs) == 1:
-        texts = distort_all(*jobs[0])
-    else:
-        with ProcessPoolExecutor(min(len(jobs), cpu_count() or 1), get_context("spawn")) as pool:
-            texts = [text for chunk in pool.map(distort_all, *zip(*jobs, strict=True)) for text in chunk]
-    return replace(triplets, name=f"{triplets.name}, distorted", texts=texts)
+@contextmanager
+def mapping(jobs: int, distorter: "Distorter | None" = None) -> Iterator[Callable[..., Iterator[Any]]]:
+    """Something like `map`, over as many processes as there is work for; each is given the distorter once."""
+    count = min(jobs, cpu_count() or 1)
+    if count == 1:
+        equip(distorter)
+        yield map
+        return
+    with ProcessPoolExecutor(count, get_context("spawn"), equip, (distorter,)) as pool:
+        yield pool.map
 
 
-def distort_all(distorter: Distorter, texts: Sequence[str], words: tuple[float, float], seed: str) -> list[str]:
-    random = Random(seed)
+def equip(distorter: "Distorter | None") -> None:
+    TOOLS["distorter"] = distorter
+
+
+def counted(texts: Sequence[str]) -> Counter[str]:
+    return Counter(word for text in texts for word in WORD.findall(text.lower()))
+
+
+def distort_all(job: tuple[Sequence[str], str], words: tuple[float, float]) -> list[str]:
+    """Each text distorted for itself, by a share of its content words between the two of `words`."""
+    texts, seed = job
+    random, distorter = Random(seed), TOOLS["distorter"]
     return [distorter(text, random.uniform(*words), random) for text in texts]
