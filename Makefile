@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test test-all check format bench docs clean
+.PHONY: demo test test-all check format bench docs model clean
 
 demo: $(READY)
 	$(BIN)/idiograph demo -o demo
@@ -29,6 +29,11 @@ bench: $(READY)
 
 docs: $(READY)
 	$(BIN)/python scripts/cli_docs.py
+
+# idiograph-small anew, where there is a GPU: make model CORPORA=folder GRANITE=folder
+model: $(READY)
+	IDIOGRAPH=$(abspath $(BIN)/idiograph) recipes/idiograph-small/data.sh $(CORPORA) models/work
+	IDIOGRAPH=$(abspath $(BIN)/idiograph) recipes/idiograph-small/train.sh models/work $(GRANITE)
 
 # torch comes first and by its exact version: a range would pull the newest build with gigabytes of GPU libraries.
 $(READY): pyproject.toml constraints.txt

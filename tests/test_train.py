@@ -367,9 +367,11 @@ def test_a_stopped_training_goes_on_in_its_folder(backbones, source, tmp_path):
     how = recipe(save_every=1)
     with pytest.raises(KeyboardInterrupt):
         train([source], tmp_path / "model", backbones["bert"], how, device="cpu", progress=stop)
-    done: list[int] = []
-    train([source], tmp_path / "model", backbones["bert"], how, device="cpu", progress=lambda at, *_: done.append(at))
+    told: list[tuple[int, int | None, str]] = []
+    train([source], tmp_path / "model", backbones["bert"], how, device="cpu", progress=lambda *said: told.append(said))
+    done = [at for at, total, _ in told if total]
     assert done == [3, 4] or done == [2, 3, 4]
+    assert next(text for _, total, text in told if not total) == "reading triplets"
     train([source], tmp_path / "straight", backbones["bert"], how, device="cpu")
     one, other = (
         MultiVectorEncoder(str(tmp_path / f), trust_remote_code=True).state_dict() for f in ("model", "straight")

@@ -37,11 +37,11 @@ third() {
 fourth() { mean fourth "$m/third" --half --wording 1.5; }
 minilm() { train minilm-authors --backbone "$MINILM" --recipe "$here/minilm.toml" --steps 400 --lr 1e-4; }
 fifth() {
-    train fifth --backbone "$m/fourth" --recipe "$here/wording.toml" --steps 800 --lr 1e-4 --teaching 0.7 \
+    train fifth --backbone "$m/fourth" --recipe "$here/wording.toml" --steps 640 --lr 1e-4 --teaching 0.7 \
         --teacher "$m/fourth@ngram:3+0.5*$m/minilm-authors@ngram:3+0.5*ngrams"
 }
 small() { mean idiograph-small "$m/fifth" --half; }
 # what the same steps bring without a teacher
-control() { train control --backbone "$m/fourth" --recipe "$here/wording.toml" --steps 800 --lr 1e-4; }
+control() { train control --backbone "$m/fourth" --recipe "$here/wording.toml" --steps 640 --lr 1e-4; }
 
 for stage in ${*:-first second third fourth minilm fifth small}; do $stage; done

@@ -76,16 +76,19 @@ def train(
         encoder = build(backbone, shape, how.seed)
         encoder.model.float().to(chosen)  # 16-bit weights cannot take small steps; autocast is for speed
         how = replace(how, max_length=min(how.max_length, encoder.window))
+        tell(progress, "reading triplets")
         there, checks = [open_triplets(path) for path in sources], validation(sources, valid)
         tests = [part for path in (*sources, *valid) if data.apart and (part := split_of(path, "test"))]
         parts = [apart(part, [*checks.values(), *tests]) for part in there] if data.apart else there
         weigh_wording(encoder.model, parts, encoder.prompt, how.max_length)
+        tell(progress, "distorting texts" if data.distort else "making ready")
         mixture, weights = with_distorted(parts, shares(data, parts), data.distort, data.distorted_words, how.seed)
         order = Order(mixture, how.batch * world(), weights, data.mixing, how.seed, how.max_length)
         taught = Teacher(teacher, how.max_length, encoder.model.device) if teacher else None
         batches = Batches(order, encoder.model.tokenizer, encoder.prompt, how.max_length, rank(), world(), taught)
         probes = {name: probe(part, data.anchors, data.pool, how.seed) for name, part in checks.items()}
         written = asdict(shape) | asdict(how) | asdict(data) | {"backbone": str(backbone)}
+        tell(progress, "looking at the model before it is trained" if probes else "making ready")
         with recording(output, report_to, written) as log:
             result = fit(
                 encoder.model, batches, how, probes=probes, folder=output / CHECKPOINT, progress=progress, log=log
@@ -95,6 +98,12 @@ def train(
             keep(encoder, shape, how, result, output)
             seal(output, manifest(written, sources, parts, result))
     return result
+
+
+def tell(progress: Progress | None, what: str) -> None:
+    """Say what takes its time before the first step."""
+    if progress and rank() == 0:
+        progress(0, None, what)
 
 
 def shares(data: DataSettings, parts: Sequence[Triplets]) -> tuple[float, ...]:
