@@ -10,6 +10,7 @@ from trainees import one_thread, recipe, trainee, triplets  # noqa: F401
 from idiograph.baselines.ngrams import NGrams
 from idiograph.errors import SpecError
 from idiograph.loading import load
+from idiograph.neural import teach
 from idiograph.neural.batches import Batches, Order
 from idiograph.neural.loop import TrainSettings, fit
 from idiograph.neural.loss import CachedContrastive, Contrastive, LossSettings, Objective, agreement, arrange, infonce
@@ -91,6 +92,15 @@ def test_a_model_is_read_both_ways_at_its_own_grain(backbones, grain, score):
     assert alone == pytest.approx(standard(both - POPULAR * both.mean(axis=0)), abs=1e-4)
     total = 2 * both + standard(NGrams().compare(a, b))
     assert blended == pytest.approx(standard(total - POPULAR * total.mean(axis=0)), abs=1e-4)
+
+
+def test_a_large_batch_is_read_in_parts_and_judged_as_one(backbones, monkeypatch):
+    style = load(backbones["bert"], patch="ngram:2")
+    part = triplets(6)
+    a, b = part.texts[:6], part.texts[6:]
+    whole = said_by(style, a, b)
+    monkeypatch.setattr(teach, "TEXTS", 4)
+    assert said_by(style, a, b) == pytest.approx(whole, abs=1e-4)
 
 
 def test_a_teacher_reads_no_further_than_its_pupil(backbones):

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from idiograph.neural.batches import encode
 from idiograph.neural.encoder import Encoder
+from idiograph.neural.gather import stack
 from idiograph.neural.loss import lowered
 from idiograph.neural.maxsim import maxsim
 from idiograph.style.blend import Blend
@@ -22,6 +23,7 @@ from idiograph.style.blend import standard as standard_rows
 from idiograph.style.model import Ranker, Style
 
 POPULAR = 0.5  # the share of a passage's mean score over the anchors that is taken off
+TEXTS = 256  # of the texts of a batch, those that are read or scored at once: a pupil in chunks has a small GPU
 EVERY = slice(None)
 
 
@@ -93,12 +95,20 @@ class Member:
 
     def likeness(self, ids: Tensor, mask: Tensor, anchors: int) -> Tensor:
         """The mean of both directions, each on one scale: (anchors, others)."""
+        read = [self._read(*part) for part in zip(ids.split(TEXTS), mask.split(TEXTS), strict=True)]
+        vectors, kept = stack([v for v, _ in read], [k for _, k in read])
+        a, b = (vectors[:anchors], kept[:anchors]), (vectors[anchors:], kept[anchors:])
+        return (standard(self._scores(a, b)) + standard(self._scores(b, a).T)) / 2
+
+    def _read(self, ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+        """The patches of some texts, and which of them are not padding."""
         features = {"input_ids": ids, "attention_mask": mask} | ({"prompt_length": 1} if self.encoder.prompt else {})
         output = self.encoder.model(features, task="document")
-        vectors, kept = lowered(output["token_embeddings"]), output["attention_mask"].bool()
-        a, b = (vectors[:anchors], kept[:anchors]), (vectors[anchors:], kept[anchors:])
-        there, back = maxsim(*a, *b, self.mean).float(), maxsim(*b, *a, self.mean).float().T
-        return (standard(there) + standard(back)) / 2
+        return lowered(output["token_embeddings"]), output["attention_mask"].bool()
+
+    def _scores(self, a: tuple[Tensor, Tensor], b: tuple[Tensor, Tensor]) -> Tensor:
+        rows = zip(a[0].split(TEXTS), a[1].split(TEXTS), strict=True)
+        return torch.cat([maxsim(vectors, kept, *b, self.mean).float() for vectors, kept in rows])
 
 
 def standard(scores: Tensor) -> Tensor:
