@@ -30,18 +30,24 @@ mean() {
 
 first() { train first --backbone "$granite" --recipe "$here/plain.toml" --steps 1400 --lr 1e-4 --distort 0.3; }
 second() { train second --backbone "$granite" --recipe "$here/plain.toml" --steps 1200 --lr 1.5e-4 --seed 8; }
+both() { mean mean "$m/first" "$m/second"; }
 third() {
-    mean mean "$m/first" "$m/second"
+    both
     train third --backbone "$m/mean" --recipe "$here/wording.toml" --steps 350 --lr 1e-4
 }
 fourth() { mean fourth "$m/third" --half --wording 1.5; }
+# another run from the same mean, shorter and gentler: a second opinion for the teacher
+variant() {
+    both
+    train variant --backbone "$m/mean" --recipe "$here/wording.toml" --steps 200 --lr 5e-5 --seed 8
+}
 minilm() { train minilm-authors --backbone "$MINILM" --recipe "$here/minilm.toml" --steps 400 --lr 1e-4; }
 fifth() {
     train fifth --backbone "$m/fourth" --recipe "$here/wording.toml" --steps 640 --lr 1e-4 --teaching 0.7 \
-        --teacher "$m/fourth@ngram:3+0.5*$m/minilm-authors@ngram:3+0.5*ngrams"
+        --teacher "$m/fourth@ngram:3+0.5*$m/minilm-authors@ngram:3+0.5*$m/variant@ngram:3+0.5*ngrams"
 }
 small() { mean idiograph-small "$m/fifth" --half; }
 # what the same steps bring without a teacher
 control() { train control --backbone "$m/fourth" --recipe "$here/wording.toml" --steps 640 --lr 1e-4; }
 
-for stage in ${*:-first second third fourth minilm fifth small}; do $stage; done
+for stage in ${*:-first second third fourth variant minilm fifth small}; do $stage; done
