@@ -15,7 +15,7 @@ import pytest
 from trainees import one_thread, passages, trainee, triplets  # noqa: F401
 
 from idiograph.errors import InputError, SpecError
-from idiograph.neural.batches import Batches, Order, ahead
+from idiograph.neural.batches import Batches, Order, ahead, encode
 from idiograph.neural.train import DataSettings, shares
 from idiograph.neural.triplets import collect, open_npz, open_triplets, read_jsonl
 
@@ -230,6 +230,13 @@ def test_work_done_ahead_keeps_its_order_and_its_errors(threads):
     with pytest.raises(ValueError, match="the seventh is missing"):
         found.extend(ahead((partial(job, at) for at in range(9)), threads))
     assert found == [0, 1, 2, 3, 4, 5]
+
+
+def test_threads_do_not_cut_at_the_lengths_of_others(backbones):
+    tokenizer = trainee(backbones["bert"], patch="ngram:2").model.tokenizer
+    texts = ["tide harbour book map pocket bee dance bridge " * 20] * 100
+    jobs = (partial(encode, tokenizer, texts, "", longest) for longest in (16, 48) * 20)
+    assert [ids.shape[1] for ids, _ in ahead(jobs, 4)] == [16, 48] * 20
 
 
 def test_who_stops_in_the_middle_waits_for_nothing_that_was_not_begun():

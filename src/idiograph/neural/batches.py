@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from threading import Lock
 from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
@@ -25,6 +26,7 @@ MIXING = ("batches", "fields", "rows")
 WINDOW = 50  # batches among which texts of like length are sought: enough to save padding, few enough to keep chance
 PAD_TO = 8  # widths are multiples of this, as tensor cores like them
 READERS = 4  # threads in which batches are made ahead where a teacher counts words and letters in them
+TOKENIZING = Lock()  # a tokenizer keeps the length to cut at, so that two threads would cut at each other's
 CHARS = 6.0  # characters a token at most, on average: longer texts are cut by the model's window anyway
 
 
@@ -243,9 +245,9 @@ class Batches:
 
 def encode(tokenizer: Any, texts: Sequence[str], prompt: str, longest: int) -> tuple[Tensor, Tensor]:
     """Token ids and mask, as wide as the longest text needs."""
-    found = tokenizer([prompt + text for text in texts], truncation=True, max_length=longest, padding=False)[
-        "input_ids"
-    ]
+    with TOKENIZING:
+        found = tokenizer([prompt + text for text in texts], truncation=True, max_length=longest, padding=False)
+    found = found["input_ids"]
     width = -(-max(map(len, found)) // PAD_TO) * PAD_TO
     lengths = np.array([len(row) for row in found])
     mask = np.arange(width)[None] < lengths[:, None]  # (texts, width)
