@@ -5,9 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import pyarrow.parquet as pq
-
-from idiograph.corpus.triplets import ROLES, configurations, shards, splits
+from idiograph.corpus.triplets import ROLES, configurations, read_rows, splits
 from idiograph.store import fingerprint
 
 TRAIN = "train"
@@ -22,24 +20,15 @@ class Held:
 
 
 def held_in(folders: Sequence[Path]) -> Held:
-    """Everything in the valid and test splits of these triplets, in any role."""
+    """Everything in the valid and test splits of these triplets, in any role, whoever wrote the files."""
     documents, people = set[str](), set[str]()
     for folder in folders:
         for name in configurations(folder):
-            for path in (p for s in splits(folder, name) if s != TRAIN for p in shards(folder, name, s)):
-                file = pq.ParquetFile(path)
-                for short, _ in ROLES.values():
-                    ids, who = columns(file.schema_arrow.names, short)
-                    found = file.read(columns=[ids, who])
-                    documents.update(map(str, found.column(ids).to_pylist()))
-                    people.update(str(p) for row in found.column(who).to_pylist() for p in row or ())
+            for split in (found for found in splits(folder, name) if found != TRAIN):
+                for row in read_rows(folder, name, split):
+                    documents.update(row[f"{short}_halid"] for short, _ in ROLES.values())
+                    people.update(who for short, _ in ROLES.values() for who in row[f"{short}_authorids"])
     return Held(frozenset(documents), frozenset(people))
-
-
-def columns(there: Sequence[str], short: str) -> tuple[str, str]:
-    """Document and author-set of a role; the published files spell one column `neg_halids`."""
-    ids = f"{short}_halid"
-    return (ids if ids in there else f"{ids}s"), f"{short}_authorids"
 
 
 def prints_of(folders: Sequence[Path]) -> dict[str, str]:
