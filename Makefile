@@ -34,6 +34,7 @@ docs: $(READY)
 model: $(READY)
 	IDIOGRAPH=$(abspath $(BIN)/idiograph) recipes/idiograph-small/data.sh $(CORPORA) models/work
 	IDIOGRAPH=$(abspath $(BIN)/idiograph) recipes/idiograph-small/train.sh models/work $(GRANITE)
+	$(BIN)/python recipes/idiograph-small/runs.py models/work models/work/models/idiograph-small
 
 # torch comes first and by its exact version: a range would pull the newest build with gigabytes of GPU libraries.
 $(READY): pyproject.toml constraints.txt

@@ -1,5 +1,6 @@
 """The scripts that make idiograph-small: commands that there are, each stage once, and whoever is tested on is held apart."""
 
+import hashlib
 import json
 import os
 import re
@@ -15,6 +16,7 @@ from idiograph.cli import build
 from idiograph.cli.shared import settings
 from idiograph.corpus.synth import synth
 from idiograph.loading import load, terms
+from idiograph.store import fingerprint
 
 SCRIPTS = Path(__file__).parents[1] / "recipes" / "idiograph-small"
 CORPORA = ("peerread-dev", "langsci", "elife", "peerread-train", "acl-abstracts", "arxiv-abstracts")
@@ -87,6 +89,39 @@ def test_the_last_run_is_taught_by_what_was_made_before(given):
     assert {"fourth", "minilm-authors", "variant"} <= set(made)
 
 
+def test_a_file_beside_the_model_says_what_it_was_made_of(tmp_path):
+    work = tmp_path / "work"
+    kept = {"kind": "model", "inputs": {}, "counts": {}, "dropped": {}, "fingerprint": "f", "created": "", "format": 1}
+    teacher = "/elsewhere/w/models/first@ngram:3+0.5*/elsewhere/w/models/other@ngram:3+0.5*ngrams"
+    recipe = {"backbone": "/elsewhere/granite", "teacher": teacher, "steps": 3}
+    counts = {"validation": {"/elsewhere/w/triplets/acl/R@20": 0.5, "elife/R@20": 0.4}}
+    for folder, about in {
+        "corpora/acl": {"kind": "corpus", "recipe": {}},
+        "triplets/acl": {"kind": "triplets", "recipe": {"label": "first"}, "inputs": {"corpus": "c"}},
+        "models/first": {"recipe": recipe, "inputs": {"/elsewhere/w/triplets/acl": "f"}, "counts": counts},
+        "models/unfinished": None,
+    }.items():
+        (work / folder / "base-4").mkdir(parents=True)
+        (work / folder / "base-4" / "train-00000.parquet").write_bytes(b"rows")
+        if about is not None:
+            (work / folder / "manifest.json").write_text(json.dumps(kept | about))
+    subprocess.run([sys.executable, SCRIPTS / "runs.py", work, work / "models" / "first"], check=True)
+    told = json.loads((work / "models" / "first" / "runs.json").read_text())
+    assert set(told["models"]) == {"first"}
+    first = told["models"]["first"]
+    assert first["recipe"] == {
+        "backbone": "granite",
+        "teacher": "first@ngram:3+0.5*other@ngram:3+0.5*ngrams",
+        "steps": 3,
+    }
+    assert first["inputs"] == {"acl": told["triplets"]["acl"]["fingerprint"]}
+    assert first["counts"]["validation"] == {"acl/R@20": 0.5, "elife/R@20": 0.4}
+    assert told["triplets"]["acl"]["sha256"] == {"base-4/train-00000.parquet": hashlib.sha256(b"rows").hexdigest()}
+    sealed = json.loads((work / "models" / "first" / "manifest.json").read_text())
+    assert sealed["fingerprint"] == fingerprint(work / "models" / "first")
+    assert sealed["recipe"] == recipe
+
+
 def written(name: str, seed: int) -> str:
     """A made-up corpus; nobody is in two of them."""
     rows = []
@@ -106,7 +141,7 @@ def test_from_texts_to_a_model(tmp_path, backbones, monkeypatch):
     for seed, name in enumerate(CORPORA):
         with pa.CompressedOutputStream(str(texts / f"{name}.jsonl.zst"), "zstd") as file:
             file.write(written(name, seed).encode())
-    for path in SCRIPTS.iterdir():
+    for path in SCRIPTS.glob("*.*"):
         short = re.sub(r"--steps \d+", "--steps 2", path.read_text())
         short = re.sub(r"batch = \d+", "batch = 4", re.sub(r"anchors = \d+", "anchors = 4", short))
         (scripts / path.name).write_text(short)
