@@ -24,6 +24,18 @@ def taken(order: Order, steps: range) -> list[tuple[int, int]]:
     return [(int(s), int(r)) for step in steps for s, r in order[step]]
 
 
+@pytest.mark.parametrize("kind", ["modernbert", "bert", "xlmr"])
+def test_texts_become_the_tokens_that_transformers_makes_of_them(encoders, kind):
+    tokenizer = encoders[kind].model.tokenizer
+    texts = ["a map of the harbour, after all", "", "bees sleep " * 30, "tide <s> [SEP] book"]
+    for longest in (8, 64):
+        expected = tokenizer(["query: " + text for text in texts], truncation=True, max_length=longest)["input_ids"]
+        ids, mask = encode(tokenizer, texts, "query: ", longest)
+        assert [row[kept.bool()].tolist() for row, kept in zip(ids, mask, strict=True)] == expected
+        assert ids.shape[1] % 8 == 0
+        assert (ids[mask == 0] == (tokenizer.pad_token_id or 0)).all()
+
+
 def test_an_epoch_takes_every_triplet_once():
     order = Order([triplets(12), triplets(20, 1)], 4)
     assert Counter(taken(order, range(len(order)))) == Counter(

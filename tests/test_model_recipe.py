@@ -26,9 +26,12 @@ from pathlib import Path
 given = sys.argv[1:]
 with open(Path(__file__).with_name("given.jsonl"), "a") as file:
     file.write(json.dumps(given) + "\\n")
-out = Path(given[given.index("-o") + 1])
-out.mkdir(parents=True)
-(out / "manifest.json").write_text("{}")
+if given[0] == "calibrate":
+    (Path(given[1]) / "calibration.json").write_text("{}")
+else:
+    out = Path(given[given.index("-o") + 1])
+    out.mkdir(parents=True)
+    (out / "manifest.json").write_text("{}")
 """
 
 
@@ -65,10 +68,13 @@ def test_every_command_and_option_is_there(given):
 
 
 def test_what_is_done_is_not_done_again(given):
-    outputs = [value(line, "-o") for line in given]
+    outputs = [value(line, "-o") for line in given if line[0] != "calibrate"]
     assert len(outputs) == len(set(outputs))
     assert [line[0] for line in given].count("corpus") == len(CORPORA)
     assert Path(outputs[-1]).name == "idiograph-small"
+    (calibrated,) = [line for line in given if line[0] == "calibrate"]
+    assert calibrated[1] == outputs[-1]
+    assert value(calibrated, "--split") == "valid"
 
 
 def test_whoever_is_tested_on_is_held_apart_from_all_that_is_mined_later(given):
@@ -154,3 +160,5 @@ def test_from_texts_to_a_model(tmp_path, backbones, monkeypatch):
     assert made.compare(["a map of the harbour"], ["a map of the harbour"])[0, 0] == pytest.approx(1, abs=1e-3)
     told = json.loads((tmp_path / "work" / "models" / "fifth" / "manifest.json").read_text())["recipe"]
     assert (told["teaching"], told["steps"], told["layers"]) == (0.7, 2, "wording")
+    learned = json.loads((tmp_path / "work" / "models" / "idiograph-small" / "calibration.json").read_text())
+    assert learned["calibration"]["same"] > 0

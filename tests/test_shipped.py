@@ -1,8 +1,11 @@
 """The model that comes with the package."""
 
 import json
+import os
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +17,6 @@ from idiograph.loading import default_folder, folder_of, general_folder, terms
 from idiograph.neural import modules
 
 LIMIT = 65_000_000  # bytes
-TEACHERS = {"minilm, for a teacher", "variant, for a teacher"}
 
 
 def test_the_shipped_model_is_the_default_and_reads_text():
@@ -77,15 +79,31 @@ def test_a_package_without_its_model_says_so(monkeypatch, tmp_path):
         default_folder()
 
 
-def test_its_manifest_names_the_runs_it_was_made_from():
+def test_what_it_was_made_of_can_be_followed_to_the_triplets():
+    """Every run names the fingerprints of what it began with, and `runs.json` has all of these."""
     manifest = json.loads((default_folder() / "manifest.json").read_text())
     runs = json.loads((default_folder() / "runs.json").read_text())
-    assert set(manifest["inputs"]) == {"first", "second", "third", "fourth"} == set(runs) - {*TEACHERS, "fifth"}
-    assert manifest["recipe"]["taught"] == "fifth"
-    for run in ("first", "second", "third", "fifth"):
-        assert all(len(digest) == 64 for digest in runs[run]["triplets, sha256"].values())
-    for part in ("fourth@", "minilm'@", "variant@", "ngrams"):
-        assert part in runs["fifth"]["settings"]["teacher"]
+    made = {one["fingerprint"]: name for name, one in runs["models"].items()}
+    line, to_do = set[str](), [manifest["inputs"]]
+    while to_do:
+        for name, fingerprint in to_do.pop().items():
+            if name in runs["triplets"]:
+                assert runs["triplets"][name]["fingerprint"] == fingerprint
+                assert all(len(digest) == 64 for digest in runs["triplets"][name]["sha256"].values())
+            else:
+                assert made[fingerprint] == name
+                to_do += [] if name in line else [runs["models"][name].get("inputs", {})]
+                to_do += [{b: runs["models"][b]["fingerprint"] for b in begun_with(runs["models"][name]["recipe"])}]
+                line.add(name)
+    assert line == {"first", "second", "mean", "third", "fourth", "variant", "minilm-authors", "fifth"}
+    corpora = {one["fingerprint"] for one in runs["corpora"].values()}
+    assert {one["inputs"]["corpus"] for one in runs["triplets"].values()} <= corpora
+
+
+def begun_with(recipe: dict) -> list[str]:
+    """The models of ours that a run began with or was taught by."""
+    named = [recipe.get("backbone", ""), *(r.partition("@")[0] for _, r in terms(recipe.get("teacher") or "ngrams"))]
+    return [name for name in named if name not in ("", "granite", "minilm", "ngrams")]
 
 
 def test_the_shipped_model_answers_to_its_own_name_unless_a_folder_has_it(tmp_path, monkeypatch):
@@ -95,18 +113,24 @@ def test_the_shipped_model_answers_to_its_own_name_unless_a_folder_has_it(tmp_pa
     assert folder_of("idiograph-small") == "idiograph-small"
 
 
-def test_the_commands_on_its_card_are_ones_that_there_are():
-    from typer.main import get_command
+def commands(work: Path) -> list[list[str]]:
+    """What the recipe runs, each command once, with folders by their names and all triplets as T."""
+    (work / "record.py").write_text("import json, sys; print(json.dumps(sys.argv[1:]))")
+    environment = {**os.environ, "IDIOGRAPH": f"{sys.executable} {work / 'record.py'}"}
+    script = Path(__file__).parents[1] / "recipes" / "idiograph-small" / "train.sh"
+    ran = subprocess.run(["sh", script, work, "granite"], env=environment, capture_output=True, text=True, check=True)
+    elsewhere = re.compile(rf"{re.escape(str(work))}/\w+/|{re.escape(str(script.parent))}/")
+    found: list[list[str]] = []
+    for line in ran.stdout.splitlines():
+        words = [elsewhere.sub("", word) for word in json.loads(line)]
+        if words[0] == "train":
+            words[1 : words.index("-o")] = ["T"]
+        found += [words] if words not in found else []  # the mean is made by whatever needs it
+    return found
 
-    from idiograph.cli import build
 
+def test_the_commands_on_its_card_are_those_of_the_recipe(tmp_path):
     card = (default_folder() / "README.md").read_text(encoding="utf-8").replace("\\\n", " ")
-    lines = re.findall(r"^\$ idiograph (.*?)(?:  #.*)?$", card, re.M)
-    assert [line.split()[0] for line in lines].count("train") == 4
-    known = get_command(build())
-    for line in lines:
-        name, *rest = shlex.split(line)
-        command = known.commands[name]
-        command.make_parser(command.context_class(command)).parse_args(rest)  # an option that is not there raises
-        if "--teacher" in rest:
-            assert len(terms(rest[rest.index("--teacher") + 1])) == 4
+    told = [shlex.split(line) for line in re.findall(r"^\$ idiograph (.*)$", card, re.M)]
+    assert [line[0] for line in told].count("train") == 6
+    assert told == commands(tmp_path)

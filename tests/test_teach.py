@@ -11,7 +11,7 @@ from idiograph.baselines.ngrams import NGrams
 from idiograph.errors import SpecError
 from idiograph.loading import load
 from idiograph.neural import teach
-from idiograph.neural.batches import Batches, Order
+from idiograph.neural.batches import Batches, Order, encode
 from idiograph.neural.loop import TrainSettings, fit
 from idiograph.neural.loss import CachedContrastive, Contrastive, LossSettings, Objective, agreement, arrange, infonce
 from idiograph.neural.teach import POPULAR, Teacher
@@ -106,8 +106,22 @@ def test_a_large_batch_is_read_in_parts_and_judged_as_one(backbones, monkeypatch
 def test_a_teacher_reads_no_further_than_its_pupil(backbones):
     style = load(backbones["bert"], patch="ngram:2")
     short, long = ["a map of the harbour", "bees dance here"], ["a map of the harbour " + "bees sleep " * 20] * 2
-    seen = Teacher(style, longest=8).lesson(short, long).read[0][0]
+    ((seen, _),) = Teacher(style, longest=8).lesson(short, long).read.values()
     assert seen.shape == (4, 8)
+
+
+def test_models_with_one_vocabulary_read_the_same_tokens_and_others_their_own(backbones, monkeypatch):
+    read = []
+    monkeypatch.setattr(teach, "encode", lambda *given: read.append(given) or encode(*given))
+    styles = [
+        load(backbones[name], patch=grain) for name, grain in (("bert", "ngram:2"), ("bert", "word"), ("xlmr", "word"))
+    ]
+    part = triplets(4)
+    a, b = part.texts[:4], part.texts[4:]
+    told = said_by(Blend(tuple((1.0, style) for style in styles)), a, b)
+    assert len(read) == 2
+    total = sum(standard(style.compare(a, b)) + standard(style.compare(b, a).T) for style in styles) / 2
+    assert told == pytest.approx(standard(total - POPULAR * total.mean(axis=0)), abs=1e-4)
 
 
 def test_each_device_is_taught_its_rows_of_the_whole_batch(backbones):

@@ -47,7 +47,13 @@ fifth() {
         --teacher "$m/fourth@ngram:3+0.5*$m/minilm-authors@ngram:3+0.5*$m/variant@ngram:3+0.5*ngrams"
 }
 small() { mean idiograph-small "$m/fifth" --half; }
+# what its scores mean, from people whom nothing was trained on
+calibration() {
+    c=$work/corpora
+    [ -f "$m/idiograph-small/calibration.json" ] || $IDIOGRAPH calibrate "$m/idiograph-small" \
+        "$c/elife@last" "$c/langsci@first" "$c/acl-abstracts@first" "$c/arxiv-abstracts" --split valid --pairs 250
+}
 # what the same steps bring without a teacher
 control() { train control --backbone "$m/fourth" --recipe "$here/wording.toml" --steps 640 --lr 1e-4; }
 
-for stage in ${*:-first second third fourth variant minilm fifth small}; do $stage; done
+for stage in ${*:-first second third fourth variant minilm fifth small calibration}; do $stage; done

@@ -245,9 +245,11 @@ class Batches:
 
 def encode(tokenizer: Any, texts: Sequence[str], prompt: str, longest: int) -> tuple[Tensor, Tensor]:
     """Token ids and mask, as wide as the longest text needs."""
+    plain = tokenizer.backend_tokenizer  # without the lists that transformers makes of everything else it knows
     with TOKENIZING:
-        found = tokenizer([prompt + text for text in texts], truncation=True, max_length=longest, padding=False)
-    found = found["input_ids"]
+        plain.enable_truncation(longest, direction=tokenizer.truncation_side)
+        plain.no_padding()
+        found = [one.ids for one in plain.encode_batch_fast([prompt + text for text in texts])]
     width = -(-max(map(len, found)) // PAD_TO) * PAD_TO
     lengths = np.array([len(row) for row in found])
     mask = np.arange(width)[None] < lengths[:, None]  # (texts, width)

@@ -5,8 +5,9 @@ likeness has no direction, and some of what a passage gets from all anchors is t
 Rankers without a model judge while the batch is made, in another thread; models look at it where they are, all at once.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -33,19 +34,20 @@ class Lesson:
 
     teacher: "Teacher"
     said: Tensor  # (anchors, others)
-    read: tuple[tuple[Tensor, Tensor], ...]  # for each model the ids and mask of all texts, anchors first
+    read: Mapping[str, tuple[Tensor, Tensor]]  # for each way of reading the ids and mask of all texts, anchors first
     rows: slice  # of the anchors, those that this device trains on
 
     def to(self, device: torch.device) -> "Lesson":
-        moved = tuple(tuple(t.to(device, non_blocking=True) for t in pair) for pair in self.read)
-        return replace(self, said=self.said.to(device, non_blocking=True), read=moved)
+        there = {"device": device, "non_blocking": True}
+        moved = {way: (ids.to(**there), mask.to(**there)) for way, (ids, mask) in self.read.items()}
+        return replace(self, said=self.said.to(**there), read=moved)
 
     @torch.no_grad()
     def judged(self) -> Tensor:
         """How near each of the others is to each anchor: (anchors, others), each row with mean 0 and spread 1."""
         total = self.said
-        for member, (ids, mask) in zip(self.teacher.models, self.read, strict=True):
-            total = total + member.weight * member.likeness(ids, mask, len(total))
+        for member in self.teacher.models:
+            total = total + member.weight * member.likeness(*self.read[member.way], len(total))
         return standard(total - POPULAR * total.mean(dim=0))[self.rows]
 
 
@@ -64,7 +66,8 @@ class Teacher:
         for weight, ranker in self.others:
             said += weight * standard_rows(ranker.compare(anchors, others))
         texts = [*anchors, *others]
-        read = tuple(member.encode(texts, self.longest) for member in self.models)
+        read = {member.way: member for member in self.models}  # models with one vocabulary read the same tokens
+        read = {way: member.encode(texts, self.longest) for way, member in read.items()}
         return Lesson(self, torch.from_numpy(said.astype(np.float32)), read, rows)
 
 
@@ -79,6 +82,7 @@ class Member:
     weight: float
     encoder: Any
     mean: bool
+    way: str  # what becomes of a text before the model sees it: a hash of tokenizer, prompt and window
 
     @classmethod
     def of(cls, weight: float, style: Any, device: str | torch.device | None) -> "Member":
@@ -88,7 +92,8 @@ class Member:
         encoder.model.eval()
         if device is not None:
             encoder.model.to(device)
-        return cls(weight, encoder, style.score == "meansim")
+        said = (encoder.model.tokenizer.backend_tokenizer.to_str(), encoder.prompt, encoder.window)
+        return cls(weight, encoder, style.score == "meansim", sha256(repr(said).encode()).hexdigest())
 
     def encode(self, texts: Sequence[str], longest: int) -> tuple[Tensor, Tensor]:
         return encode(self.encoder.model.tokenizer, texts, self.encoder.prompt, min(longest, self.encoder.window))
