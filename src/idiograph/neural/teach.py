@@ -66,8 +66,8 @@ class Teacher:
         for weight, ranker in self.others:
             said += weight * standard_rows(ranker.compare(anchors, others))
         texts = [*anchors, *others]
-        read = {member.way: member for member in self.models}  # models with one vocabulary read the same tokens
-        read = {way: member.encode(texts, self.longest) for way, member in read.items()}
+        ways = {member.way: member for member in self.models}  # models with one vocabulary read the same tokens
+        read = {way: member.encode(texts, self.longest) for way, member in ways.items()}
         return Lesson(self, torch.from_numpy(said.astype(np.float32)), read, rows)
 
 
