@@ -359,3 +359,22 @@ def test_a_ray_cluster_that_is_not_there_is_named():
     pytest.importorskip("ray", reason="Ray is not installed: pip install 'idiograph[ray]'")
     with pytest.raises(ServiceError, match=r"no Ray cluster answers at '127.0.0.1:9'; start one: ray start --head"):
         list(run(square, [1], "ray", address="127.0.0.1:9"))
+
+
+WITH_BARS = """
+from idiograph.runner import run
+
+def barred(number):
+    from tqdm import tqdm
+    return sum(tqdm(range(number), disable=False))
+
+if __name__ == "__main__":
+    assert list(run(barred, [3, 4], "processes", 2)) == [3, 6]
+"""
+
+
+def test_workers_that_draw_bars_leave_nothing_to_warn_of(tmp_path):
+    process = start(WITH_BARS, tmp_path)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 0
+    assert "leaked" not in said

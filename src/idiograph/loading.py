@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from idiograph.baselines.bm25 import BM25
 from idiograph.baselines.delta import Delta
-from idiograph.baselines.ngrams import FunctionWords, NGrams
+from idiograph.baselines.ngrams import FunctionWords, NGrams, Words
 from idiograph.errors import ModelError, SpecError
 from idiograph.style.blend import Blend
 from idiograph.style.model import Progress, Ranker, Style
@@ -18,6 +18,7 @@ BASELINES: dict[str, Callable[[], Ranker]] = {
     "delta": Delta,
     "function-words": FunctionWords,
     "ngrams": NGrams,
+    "words": Words,
 }
 NATIVE = "native:"  # before a model that is to be run as its library runs it
 LAYERS = "layers:"  # before a model of which all layers are to be read, and not the last alone

@@ -19,7 +19,7 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection
@@ -243,6 +243,7 @@ def serve(pipe: Connection, function: Callable[[Any], Any]) -> None:
     """The life of a worker process: say that it is there, then answer items until the parent goes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent says what happens
     threading.Thread(target=follow_parent, daemon=True).start()
+    share_no_lock()
     pipe.send_bytes(b"ready")
     while True:
         try:
@@ -250,6 +251,14 @@ def serve(pipe: Connection, function: Callable[[Any], Any]) -> None:
         except EOFError:
             return
         pipe.send_bytes(reply(function, message))
+
+
+def share_no_lock() -> None:
+    """tqdm makes a lock between processes, and a worker is killed when it is done: Python would warn of what it left."""
+    with suppress(ImportError):
+        from tqdm.std import TqdmDefaultWriteLock
+
+        TqdmDefaultWriteLock.mp_lock = None  # pyright: ignore[reportAttributeAccessIssue]
 
 
 def follow_parent() -> None:

@@ -1,4 +1,4 @@
-"""Character n-grams and function words: the cheap rankers that any claim about style has to beat."""
+"""Character n-grams, words and function words: the cheap rankers that any claim about style has to beat."""
 
 import re
 from collections import Counter
@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-TOKEN = re.compile(r"\w+(?:['’]\w+)?|[^\w\s]")
+WORD = re.compile(r"\w+(?:['’]\w+)?")
+TOKEN = re.compile(rf"{WORD.pattern}|[^\w\s]")
 MARKS = frozenset(".,;:()!?—-")
 BLANKS = re.compile(r"\s\s+")
 BLOCK = 1024  # texts whose letters are in memory at a time
@@ -64,6 +65,22 @@ def weighted(rows: csr_array) -> csr_array:
     owner = np.repeat(np.arange(texts), np.diff(rows.indptr))
     norm = np.sqrt(np.bincount(owner, values**2, minlength=texts))
     return csr_array(((values / norm[owner]).astype(np.float32), rows.indices, rows.indptr), shape=rows.shape)
+
+
+class Words:
+    """Cosine of words weighted by TF-IDF, as `NGrams`; marks and case do not count."""
+
+    name = "words"
+
+    def compare(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
+        """Every text of `a` against every text of `b`: (len(a), len(b))."""
+        counts = [Counter(WORD.findall(text.lower())) for text in (*a, *b)]
+        place = {word: at for at, word in enumerate(sorted(set().union(*counts)))}
+        column = np.array([place[word] for count in counts for word in count], np.int64)
+        owner = np.repeat(np.arange(len(counts)), [len(count) for count in counts])
+        often = np.array([n for count in counts for n in count.values()], np.float32)
+        rows = weighted(csr_array((often, (owner, column)), shape=(len(counts), max(len(place), 1))))
+        return (rows[: len(a)] @ rows[len(a) :].T).toarray()
 
 
 class FunctionWords:

@@ -138,22 +138,27 @@ def ablation(changes: Sequence[Mapping[str, Any]], found: Sequence["Outcome"]) -
     """What each trial changed and what came of it, in the order of the space; the first changed nothing."""
     at = {outcome.trial.number: outcome for outcome in found}
     kept = ((change, at[number]) for number, change in enumerate(changes))
-    return [{"changed": dict(change), "score": one.score, "measures": dict(one.measures)} for change, one in kept]
+    return [
+        {"changed": dict(change), "score": one.score, "step": one.step, "measures": dict(one.measures)}
+        for change, one in kept
+    ]
 
 
 def print_ablation(rows: Sequence[Mapping[str, Any]], folder: Path) -> None:
-    """One line for each choice: R@20 of every validation set, their mean, and its distance from the first line."""
+    """One line for each choice: R@20 of every validation set, their mean, its distance from the first line, and at which
+    step it was best: a run at step 0 kept what it began with."""
     whole, first = "/R@20", rows[0]["score"]
     sets = [key for key in rows[0]["measures"] if key.endswith(whole)]
     table = Table(title="R@20 on validation; each line changes one thing of the first")
-    for column in ("changed", "mean", "difference", *(key.removesuffix(whole) for key in sets)):
+    for column in ("changed", "mean", "difference", "step", *(key.removesuffix(whole) for key in sets)):
         table.add_column(column, justify="left" if column == "changed" else "right")
     for row in rows:
         score, measures = row["score"], row["measures"]
         said = ", ".join(f"{key} {value}" for key, value in row["changed"].items()) or "nothing"
         far = "" if score is None or first is None or row is rows[0] else f"{score - first:+.4f}"
         mean = "broke down" if score is None else f"{score:.4f}"
-        table.add_row(said, mean, far, *(f"{measures[key]:.3f}" if key in measures else "" for key in sets))
+        step = "" if row["step"] is None else str(row["step"])
+        table.add_row(said, mean, far, step, *(f"{measures[key]:.3f}" if key in measures else "" for key in sets))
     out.print(table)
     wrote(folder / "best", f"tried {len(rows)} runs")
 

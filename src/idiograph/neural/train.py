@@ -86,7 +86,7 @@ def train(
         order = Order(mixture, how.batch * world(), weights, data.mixing, how.seed, how.max_length)
         taught = Teacher(teacher, how.max_length, encoder.model.device) if teacher else None
         batches = Batches(order, encoder.model.tokenizer, encoder.prompt, how.max_length, rank(), world(), taught)
-        probes = {name: probe(part, data.anchors, data.pool, how.seed) for name, part in checks.items()}
+        probes = {name: probe(part, data.anchors, data.pool) for name, part in checks.items()}
         written = asdict(shape) | asdict(how) | asdict(data) | {"backbone": str(backbone)}
         tell(progress, "looking at the model before it is trained" if probes else "making ready")
         with recording(output, report_to, written) as log:

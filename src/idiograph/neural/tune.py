@@ -47,6 +47,7 @@ class Outcome:
     trial: Trial
     score: float | None
     measures: Mapping[str, float]
+    step: int | None = None  # whose weights these are: 0 if training made them worse
 
     @property
     def place(self) -> tuple[int, float]:
@@ -227,7 +228,7 @@ def run_trial(
         raise InputError(
             "there is nothing to validate on; mine triplets with a 'valid' split, or name some with --valid"
         )
-    return Outcome(trial, float(result.measures["score"]), dict(result.measures))
+    return Outcome(trial, float(result.measures["score"]), dict(result.measures), result.best_step)
 
 
 def place_of(output: Path, trial: Trial) -> Path:
@@ -246,7 +247,7 @@ def begun(output: Path, space: Space, search: Search) -> list[Outcome]:
     path.write_text(text, encoding="utf-8")
     rows = (output / DONE).read_text(encoding="utf-8").splitlines() if (output / DONE).is_file() else []
     found = [json.loads(row) for row in rows]
-    return [Outcome(Trial(**row["trial"]), row["score"], row["measures"]) for row in found]
+    return [Outcome(Trial(**row["trial"]), row["score"], row["measures"], row.get("step")) for row in found]
 
 
 def noted(output: Path, found: Outcome | Failure) -> Outcome:
