@@ -256,9 +256,9 @@ def serve(pipe: Connection, function: Callable[[Any], Any]) -> None:
 def share_no_lock() -> None:
     """tqdm makes a lock between processes, and a worker is killed when it is done: Python would warn of what it left."""
     with suppress(ImportError):
-        from tqdm.std import TqdmDefaultWriteLock
+        from tqdm.std import TqdmDefaultWriteLock  # pyright: ignore[reportAttributeAccessIssue]
 
-        TqdmDefaultWriteLock.mp_lock = None  # pyright: ignore[reportAttributeAccessIssue]
+        TqdmDefaultWriteLock.mp_lock = None
 
 
 def follow_parent() -> None:
