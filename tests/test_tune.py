@@ -164,18 +164,29 @@ def test_an_ablation_changes_one_thing_at_a_time():
     ]
 
 
-def test_a_run_that_training_made_no_better_says_that_it_kept_what_it_began_with(data, backbones, tmp_path, idiograph):
-    (tmp_path / "space.toml").write_text(
-        '[space]\nlr = [1e-30]\n[train]\npatch = "ngram:2"\nbatch = 4\nmax_length = 64\nanchors = 20\npool = 40\nlr = 1e-5\n'
-    )
+def ablated(folder, space, steps, data, backbone, idiograph):
+    """The rows that `tune --ablate` prints for a space."""
+    shared = '[train]\npatch = "ngram:2"\nbatch = 4\nmax_length = 64\n'
+    (folder / "space.toml").write_text(f"[space]\n{space[0]}\n{shared}{space[1]}\n")
     sources, valid = data
-    given = (
-        "tune", sources[0], "-o", tmp_path / "found", "--space", tmp_path / "space.toml", "--ablate", "--steps", 3,
-        "--valid", valid[0], "--backbone", backbones["bert"], "--device", "cpu",
+    status, said, _ = idiograph(
+        "tune", sources[0], "-o", folder / "found", "--space", folder / "space.toml", "--ablate", "--steps", steps,
+        "--valid", valid[0], "--backbone", backbone, "--device", "cpu", "--json",
     )  # fmt: skip
-    status, said, _ = idiograph(*given, "--json")
-    kept = json.loads(said)[1]
-    assert (status, kept["step"]) == (0, 0)
+    assert status == 0
+    return json.loads(said)
+
+
+def test_a_run_that_training_made_no_better_says_that_it_kept_what_it_began_with(data, backbones, tmp_path, idiograph):
+    space = ("lr = [1e-30]", "lr = 1e-5\nanchors = 20\npool = 40")
+    assert ablated(tmp_path, space, 3, data, backbones["bert"], idiograph)[1]["step"] == 0
+
+
+def test_other_seeds_are_validated_on_the_same_passages(data, backbones, tmp_path, idiograph):
+    """Else a difference between two seeds would be one between two samples."""
+    space = ("seed = [8]", "lr = 1e-30\nanchors = 3\npool = 12")
+    one, other = ablated(tmp_path, space, 1, data, backbones["bert"], idiograph)
+    assert one["measures"] == pytest.approx(other["measures"])
 
 
 def test_a_table_of_settings_is_drawn_as_one():
@@ -219,18 +230,3 @@ def test_an_ablation_is_one_table(data, backbones, tmp_path, idiograph):
     lines = [line for line in said.splitlines() if "│" in line or "|" in line]
     assert ["nothing" in lines[0], "patch whole" in lines[1]] == [True, True]
     assert f"{rows[1]['score'] - rows[0]['score']:+.4f}" in lines[1]
-
-
-def test_other_seeds_are_validated_on_the_same_passages(data, backbones, tmp_path, idiograph):
-    """Else a difference between two seeds would be one between two samples."""
-    (tmp_path / "space.toml").write_text(
-        "[space]\nseed = [8]\n[train]\npatch = 'ngram:2'\nbatch = 4\nmax_length = 64\nanchors = 3\npool = 12\nlr = 1e-30\n"
-    )
-    sources, valid = data
-    status, said, _ = idiograph(
-        "tune", sources[0], "-o", tmp_path / "found", "--space", tmp_path / "space.toml", "--ablate", "--steps", 1,
-        "--valid", valid[0], "--backbone", backbones["bert"], "--device", "cpu", "--json",
-    )  # fmt: skip
-    one, other = json.loads(said)
-    assert status == 0
-    assert one["measures"] == pytest.approx(other["measures"])
