@@ -30,11 +30,18 @@ def test_evaluate_takes_all_configurations_with_natural_and_equal_pools(idiograp
 
 def test_a_ranker_is_a_model_at_a_grain_a_native_model_or_a_baseline(idiograph, triplets, backbones):
     tiny = backbones["bert"]
-    rankers = (f"{tiny}@whole", f"{tiny}@ngram:3", f"native:{tiny}", "ngrams", "function-words")
+    rankers = (f"{tiny}@whole", f"{tiny}@ngram:3", f"native:{tiny}", "ngrams", "words", "function-words")
     status, out, err = idiograph("evaluate", *rankers, triplets, "--config", "base-4", "--pool", "60", "--json")
     assert status == 0, err
     names = [r["ranker"] for r in json.loads(out)]
-    assert names == ["tiny-bert @ whole", "tiny-bert @ ngram:3", "native:tiny-bert", "ngrams", "function-words"]
+    assert names == [
+        "tiny-bert @ whole",
+        "tiny-bert @ ngram:3",
+        "native:tiny-bert",
+        "ngrams",
+        "words",
+        "function-words",
+    ]
 
 
 def test_compare_reads_what_evaluate_wrote(idiograph, triplets, tmp_path):

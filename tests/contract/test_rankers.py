@@ -3,11 +3,7 @@
 import numpy as np
 import pytest
 
-from idiograph.baselines.bm25 import BM25
-from idiograph.baselines.delta import Delta
-from idiograph.baselines.ngrams import FunctionWords, NGrams
-
-BASELINES = {"bm25": BM25, "delta": Delta, "function-words": FunctionWords, "ngrams": NGrams}
+from idiograph.loading import BASELINES
 
 
 @pytest.fixture(params=[*BASELINES, "native", "whole", "ngram:1", "ngram:3", "word", "auto", "cluster:2"])
@@ -39,4 +35,4 @@ def test_a_ranker_has_a_name(ranker):
 
 
 def test_words_that_are_not_in_the_collection_score_nothing():
-    assert BM25().compare(["zzz qqq"], ["some words", "other words"]).tolist() == [[0.0, 0.0]]
+    assert BASELINES["bm25"]().compare(["zzz qqq"], ["some words", "other words"]).tolist() == [[0.0, 0.0]]
