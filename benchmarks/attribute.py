@@ -19,15 +19,15 @@ import numpy as np
 import pyarrow as pa
 from collection import NOISE
 
-from idiograph.answer.build import prepared, sealed, write
-from idiograph.answer.cohort import Cohort, cohort
-from idiograph.answer.compact import pack
-from idiograph.answer.index import Index
-from idiograph.answer.passages import Passage
-from idiograph.answer.ranking import LARGE, Ranking, rank
-from idiograph.answer.spool import WRITTEN, Spool, batch
+from idiograph.answer.authors import IndexAuthors, author_sets_of
+from idiograph.answer.ranking import LARGE, Ranking, rank_candidates
+from idiograph.index.build import append_passages, prepare_index, seal_index
+from idiograph.index.embedded import WRITTEN, EmbeddedPassages, passage_batch
+from idiograph.index.index import Index
+from idiograph.index.passages import Passage
+from idiograph.index.quantize import pack_vectors
 from idiograph.loading import load
-from idiograph.style.patches import Patches, unit
+from idiograph.style.patches import Patches, unit_vectors
 
 FIRST = 20  # candidates whose standing is compared
 BLOCK = 100  # documents made at once
@@ -38,15 +38,15 @@ def grown(index: Index, count: int, spared: list[int], out: Path) -> Path:
     random = np.random.default_rng(2)
     index.load()
     _ = index.passages  # both in memory: passages are read one document at a time
-    with prepared(out, True, None) as (shelf, place):
-        spool = Spool(place / "passages.arrow", index.style.encoder.dim, index.recipe.dtype)
+    with prepare_index(out, True, None) as (shelf, place):
+        spool = EmbeddedPassages(place / "passages.arrow", index.style.encoder.dim, index.recipe.dtype)
         with pa.OSFile(str(spool.path), "wb") as sink, pa.ipc.new_file(sink, WRITTEN) as writer:
             for listed, patches in pieces(index, count, spared, random):
-                writer.write(batch(listed, pack(patches, index.recipe.dtype)))
+                writer.write(passage_batch(listed, pack_vectors(patches, index.recipe.dtype)))
                 spool.ids += [p.id for p in listed]
         shelf.create({})
-        write(shelf, spool, index.recipe, {}, index.about)
-        sealed(Path(shelf.where), index.recipe, index.about, {})
+        append_passages(shelf, spool, index.recipe, {}, index.about)
+        seal_index(Path(shelf.where), index.recipe, index.about, {})
     return out
 
 
@@ -81,10 +81,10 @@ def mixed(one: Patches, other: Patches, random: np.random.Generator) -> Patches:
     swap = random.random(len(one.vectors)) < 0.5
     vectors = np.where(swap[:, None], other.vectors[random.integers(len(other.vectors), size=len(swap))], one.vectors)
     noise = random.standard_normal(vectors.shape, np.float32) * np.float32(NOISE / np.sqrt(vectors.shape[1]))
-    return Patches(unit(vectors + noise), one.lengths, one.chars)
+    return Patches(unit_vectors(vectors + noise), one.lengths, one.chars)
 
 
-def questions(index: Index, everybody: Cohort, count: int) -> list[int]:
+def questions(index: Index, everybody: IndexAuthors, count: int) -> list[int]:
     """Documents whose writers have others in the index; none that was made."""
     real = np.array([not d.id.startswith("made-") for d in index.documents])
     several = np.unique(everybody.members[np.repeat(everybody.sizes > 1, everybody.sizes)])
@@ -92,16 +92,18 @@ def questions(index: Index, everybody: Cohort, count: int) -> list[int]:
     return np.random.default_rng(5).permutation(chosen)[:count].tolist()
 
 
-def asked(index: Index, everybody: Cohort, documents: list[int], exact: bool) -> tuple[list[Ranking], float]:
+def asked(index: Index, everybody: IndexAuthors, documents: list[int], exact: bool) -> tuple[list[Ranking], float]:
     found, took = [], 0.0
     for document in documents:
         vectors, begun = index.vectors_at(everybody.passages_of([document])), time.perf_counter()
-        found.append(rank(index, everybody, vectors, exclude=[everybody.documents[document]], exact=exact))
+        found.append(rank_candidates(index, everybody, vectors, exclude=[everybody.documents[document]], exact=exact))
         took += time.perf_counter() - begun
     return found, took / len(documents)
 
 
-def agreement(index: Index, everybody: Cohort, documents: list[int], exact: list[Ranking], fast: list[Ranking]) -> str:
+def agreement(
+    index: Index, everybody: IndexAuthors, documents: list[int], exact: list[Ranking], fast: list[Ranking]
+) -> str:
     first = np.mean([a.who[0] == b.who[0] for a, b in zip(exact, fast, strict=True)])
     five = np.mean(
         [len(set(a.who[:5].tolist()) & set(b.who[:5].tolist())) / 5 for a, b in zip(exact, fast, strict=True)]
@@ -114,7 +116,7 @@ def agreement(index: Index, everybody: Cohort, documents: list[int], exact: list
     return f"{first:.3f} | {five:.3f} | {right[0]:.3f} / {right[1]:.3f} | {np.mean(apart):+.3f} ± {np.std(apart):.3f}"
 
 
-def right_first(index: Index, everybody: Cohort, documents: list[int], found: list[Ranking]) -> float:
+def right_first(index: Index, everybody: IndexAuthors, documents: list[int], found: list[Ranking]) -> float:
     """How often the first candidate is a writer of the question."""
     writers = [set(index.documents[d].authors) for d in documents]
     return float(np.mean([set(everybody.keys[r.who[0]]) <= w for r, w in zip(found, writers, strict=True)]))
@@ -134,10 +136,10 @@ def main() -> None:
     index = Index.open(given.index, style)
     if given.grow:
         out = given.room / f"grown-{given.grow}"
-        spared = questions(index, cohort(index, given.by), given.questions)
+        spared = questions(index, author_sets_of(index, given.by), given.questions)
         index = Index.open(out if out.exists() else grown(index, given.grow, spared, out), style)
     begun = time.perf_counter()
-    everybody = cohort(index, given.by)
+    everybody = author_sets_of(index, given.by)
     first = time.perf_counter() - begun
     documents = questions(index, everybody, given.questions)
     if len(index) <= LARGE:

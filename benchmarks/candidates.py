@@ -163,7 +163,7 @@ def stored(asked: list[np.ndarray], known: Bag, right: np.ndarray) -> None:
 def sizes(corpora: list[Path], model: str, count: int = 200) -> None:
     """What a passage takes at each grain, sketch included, beside every token's vector in 16 bits."""
     from idiograph import load
-    from idiograph.answer.compact import width
+    from idiograph.index.quantize import vector_width
 
     style = load(model)
     texts = [text for some in drawn(corpora, count) for text in some]
@@ -174,7 +174,7 @@ def sizes(corpora: list[Path], model: str, count: int = 200) -> None:
     print("|---|---|" + "---|" * len(STORED))
     for patch in GRAINS:
         patches = style.at(patch).encode(texts).lengths.mean()
-        each = [width(dtype).bytes(dim) * patches + width("int8").bytes(dim) for dtype in STORED]
+        each = [vector_width(dtype).bytes(dim) * patches + vector_width("int8").bytes(dim) for dtype in STORED]
         cells = " | ".join(f"{size:.0f}, {size / (2 * dim * tokens):.3f}" for size in each)
         print(f"| {patch} | {patches:.1f} | {cells} |", flush=True)
 

@@ -27,15 +27,15 @@ def real_vectors(
 
 def drawn(corpora: list[Path], count: int) -> Iterator[list[str]]:
     """Passages of each corpus, or of the built-in essays."""
-    from idiograph.answer.passages import passages
-    from idiograph.corpus.anthology import anthology
-    from idiograph.corpus.documents import Corpus
+    from idiograph.corpus.corpus import Corpus
+    from idiograph.index.passages import index_passages
     from idiograph.recipe import IndexRecipe
+    from idiograph.synth.anthology import anthology
 
     sources = [Corpus(folder) for folder in corpora] or [anthology()]
     share = count // len(sources)
     for at, documents in enumerate(sources):
-        found = (p.text for d in documents for p in passages(d, IndexRecipe(spans_per_document=8)))
+        found = (p.text for d in documents for p in index_passages(d, IndexRecipe(spans_per_document=8)))
         texts = list(islice(found, 4 * share))
         yield [texts[i] for i in np.random.default_rng(at).permutation(len(texts))[:share]]
 

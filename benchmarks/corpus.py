@@ -30,11 +30,11 @@ from typing import Any
 from filters import DOCUMENT_TWINS, single_filter
 
 from idiograph.corpus.article import Article
-from idiograph.corpus.citations import settle
-from idiograph.corpus.clean import tidy, without_cover
-from idiograph.corpus.language import identify
+from idiograph.corpus.citations import apply_citation_policy
+from idiograph.corpus.clean import tidy_space, without_cover
 from idiograph.corpus.printed import mark_printed
 from idiograph.corpus.tei import read_tei
+from idiograph.text.language import identify
 
 HAL = 778_000  # documents of the published corpus
 WORD = re.compile(rb"(?<=[\s>])[a-z]{5,}(?=[\s.,;<])")  # in running text, not in tags or attributes
@@ -135,7 +135,7 @@ def beside(tei: Path) -> None:
             return print("datatrove did not run; pip install 'datatrove[processing]'")
     answer, count = json.loads(theirs["answer"]), tally(tei)[0]
     # Starting an interpreter and its libraries is not the work: what nothing costs is taken off on both sides.
-    start, begin = idle("idiograph.corpus.documents"), answer["imports"]
+    start, begin = idle("idiograph.corpus.corpus"), answer["imports"]
     mine, other = ours["cpu"] - start, theirs["cpu"] - begin
     kept = json.loads(ours["answer"])["documents"]
     print(
@@ -149,7 +149,7 @@ def beside(tei: Path) -> None:
 
 def idle(module: str) -> float:
     """Processor seconds to start and to load a language model and the libraries."""
-    code = f"import {module}; from idiograph.corpus.language import identify; identify('Nothing but this.')"
+    code = f"import {module}; from idiograph.text.language import identify; identify('Nothing but this.')"
     return measured([sys.executable, "-c", code])["cpu"]
 
 
@@ -226,7 +226,9 @@ def datatrove_line(tei: Path, out: Path) -> dict[str, Any]:
     def placed(stream: Iterator[Document]) -> Iterator[Document]:
         for document in stream:
             with borrowed:
-                document.text = tidy(settle(mark_printed(tidy(without_cover(document.text))), "mask"))
+                document.text = tidy_space(
+                    apply_citation_policy(mark_printed(tidy_space(without_cover(document.text))), "mask")
+                )
                 lang, _ = identify(document.text)
             if lang == document.metadata["lang"]:
                 yield document

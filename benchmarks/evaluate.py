@@ -22,13 +22,13 @@ import numpy as np
 import torch
 from threadpoolctl import threadpool_limits
 
-from idiograph.evaluate.bench import Benchmark, open_benchmark
-from idiograph.evaluate.run import evaluate, every
+from idiograph.evaluate.retrieval import evaluate_ranker, full_precision_blocks
 from idiograph.loading import load_ranker
-from idiograph.neural.nearest import settled
+from idiograph.mining.benchmark import Benchmark, open_benchmark
+from idiograph.neural.maxsim.pruned import settle_rows
 from idiograph.recipe import EvaluateRecipe
 from idiograph.style.model import Style
-from idiograph.style.patches import Patches, join
+from idiograph.style.patches import Patches, join_patches
 from idiograph.style.tokens import Tokens
 from idiograph.types import Span
 
@@ -76,7 +76,7 @@ def read(style, spans, cache, kind):
             np.savez(path, vectors=patches.vectors, lengths=patches.lengths, chars=patches.chars)
         kept = Patches(**np.load(path))
         parts.append(kept.take(range(len(spans[at : at + PIECE]))))
-    return join(parts)
+    return join_patches(parts)
 
 
 def made(anchors, pool):
@@ -89,7 +89,7 @@ def made(anchors, pool):
     spans = [tuple(span(kind, at) for at in range(count)) for kind, count in (("a", anchors), ("p", pool))]
     rows = np.arange(anchors)
     triplets = np.stack([rows, rows % 50, (rows + 1) % 50], axis=1)
-    patches = join([collection(count, 41, 384, seed) for seed, count in enumerate((anchors, pool), 1)])
+    patches = join_patches([collection(count, 41, 384, seed) for seed, count in enumerate((anchors, pool), 1)])
     texts = [one.text for side in spans for one in side]
     return Benchmark("made", *spans, triplets), Style(Stored(patches, texts), patch="ngram:3")
 
@@ -99,7 +99,7 @@ def ranker(style, benchmark, cache):
         return style
     sides = [read(style, spans, cache, kind) for kind, spans in (("a", benchmark.anchors), ("p", benchmark.pool))]
     texts = [span.text for span in (*benchmark.anchors, *benchmark.pool)]
-    return Style(Stored(join(sides), texts), patch=style.patch)
+    return Style(Stored(join_patches(sides), texts), patch=style.patch)
 
 
 def timed(run):
@@ -111,8 +111,8 @@ def timed(run):
 
 def whole(style, benchmark, cache, exact):
     stored = ranker(style, benchmark, cache)
-    for name, way in {"settled": settled, **({"32 bits": every} if exact else {})}.items():
-        report, cpu, wall, memory = timed(lambda way=way: evaluate(stored, benchmark, RECIPE, pairs=way))
+    for name, way in {"settled": settle_rows, **({"32 bits": full_precision_blocks} if exact else {})}.items():
+        report, cpu, wall, memory = timed(lambda way=way: evaluate_ranker(stored, benchmark, RECIPE, pairs=way))
         values = " ".join(f"{row.measure} {row.value:.6f}" for row in report.rows)
         size = f"{len(benchmark.anchors)} × {len(benchmark.pool)}"
         print(f"{size:15}{name:8} {cpu:7.1f} s CPU {wall:7.1f} s wall, peak {memory:.2f} GB; {values}", flush=True)
@@ -130,7 +130,7 @@ def in_parts(style, benchmark, cache, part, seconds):
         some = Benchmark(
             "", benchmark.anchors[first : first + part], benchmark.pool, benchmark.triplets[here] - (first, 0, 0)
         )
-        report, cpu, wall, memory = timed(lambda some=some: evaluate(stored, some, RECIPE, pairs=settled))
+        report, cpu, wall, memory = timed(lambda some=some: evaluate_ranker(stored, some, RECIPE, pairs=settle_rows))
         row = {"first": first, "cpu": cpu, "wall": wall, "memory": memory, "anchors": report.anchors}
         rows.append(row | {each.measure: each.value for each in report.rows})
         with done.open("a") as file:

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import numpy as np
 
-from idiograph.answer.explain import explain, without
-from idiograph.answer.pairing import draw
-from idiograph.corpus.anthology import anthology
-from idiograph.corpus.documents import Corpus
+from idiograph.answer.explain import explain, without_patches
+from idiograph.answer.pairs import draw_pairs
+from idiograph.corpus.corpus import Corpus
 from idiograph.evaluate.report import interval
 from idiograph.loading import load
 from idiograph.recipe import CalibrateRecipe
+from idiograph.synth.anthology import anthology
 
 
 def main() -> None:
@@ -33,7 +33,7 @@ def main() -> None:
     recipe = CalibrateRecipe.model_validate(
         {"pairs": given.pairs, "per_author": 5, "different": 1, "lengths": (4,), "label": given.label}
     )
-    pairs = [p for p in draw(Corpus(given.corpus) if given.corpus else list(anthology()), recipe) if p.same]
+    pairs = [p for p in draw_pairs(Corpus(given.corpus) if given.corpus else list(anthology()), recipe) if p.same]
     random = np.random.default_rng(7)
     print(f"{style.name}: {len(pairs)} pairs by one writer; how far the score falls when patches are removed\n")
     print("| removed | largest parts | random | smallest parts | largest − random [95 %] |\n|---|---|---|---|---|")
@@ -44,7 +44,10 @@ def main() -> None:
             order = sorted(found.matches, key=lambda m: -m.part)
             count = max(round(share * len(order)), 1)
             mixed = [order[at] for at in random.permutation(len(order))]
-            left = [without(pair.a, [(m.start, m.end) for m in each[:count]]) for each in (order, mixed, order[::-1])]
+            left = [
+                without_patches(pair.a, [(m.start, m.end) for m in each[:count]])
+                for each in (order, mixed, order[::-1])
+            ]
             rows.append(found.score - style.compare(left, [pair.b])[:, 0])
         fell = np.array(rows)
         low, high = interval(fell[:, 0] - fell[:, 1], [p.anchor for p in pairs])

@@ -24,8 +24,8 @@ from lxml import etree
 from pdfminer.high_level import extract_text
 from pdfminer.layout import LAParams
 
-from idiograph.corpus.glyphs import read_pages
-from idiograph.corpus.prose import read_paper
+from idiograph.pdf.article import read_paper
+from idiograph.pdf.glyphs import read_pages
 
 Paragraphs = list[str]
 PARSER = etree.XMLParser(resolve_entities=False, no_network=True)

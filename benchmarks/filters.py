@@ -22,8 +22,8 @@ from typing import Any
 
 from idiograph.corpus import filters
 from idiograph.corpus.filters import document_fault, span_fault
-from idiograph.corpus.stopwords import STOP_WORDS
 from idiograph.corpus.tei import read_tei
+from idiograph.text.words import STOP_WORDS
 
 SENTENCE = re.compile(r"(?<=[.!?]) (?=[A-Z])")
 ROUNDS = 3

@@ -14,12 +14,12 @@ from collections.abc import Callable
 import atheris
 
 with atheris.instrument_imports(include=["idiograph"]):
-    from idiograph.corpus.clean import clean
+    from idiograph.corpus.clean import clean_text
     from idiograph.corpus.filters import document_fault, span_fault
-    from idiograph.corpus.hal import Unfit, to_record
     from idiograph.corpus.jats import read_jats
     from idiograph.corpus.tei import read_tei
     from idiograph.errors import InputError
+    from idiograph.hal.metadata import Unfit, to_record
 
 
 def tei(data: bytes) -> None:
@@ -33,7 +33,7 @@ def jats(data: bytes) -> None:
 
 
 def text(data: bytes) -> None:
-    plain = clean(data.decode("utf-8", "surrogateescape"))
+    plain = clean_text(data.decode("utf-8", "surrogateescape"))
     document_fault(plain)
     span_fault(plain)
 

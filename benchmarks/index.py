@@ -39,11 +39,11 @@ def idiograph(room: Path) -> Contender:
     """Ours: packed vectors in LanceDB, candidates from means, exact at the end."""
     import pyarrow as pa
 
-    from idiograph.answer.build import prepared, sealed, write
-    from idiograph.answer.compact import pack
-    from idiograph.answer.index import Index
-    from idiograph.answer.passages import Passage
-    from idiograph.answer.spool import WRITTEN, Spool, batch
+    from idiograph.index.build import append_passages, prepare_index, seal_index
+    from idiograph.index.embedded import WRITTEN, EmbeddedPassages, passage_batch
+    from idiograph.index.index import Index
+    from idiograph.index.passages import Passage
+    from idiograph.index.quantize import pack_vectors
     from idiograph.recipe import IndexRecipe
     from idiograph.style.model import Style
     from idiograph.style.patches import Patches
@@ -58,19 +58,19 @@ def idiograph(room: Path) -> Contender:
         "preset": "sound",
         "recipe": recipe.model_dump(),
     }
-    with prepared(room / "idiograph", True, None) as (shelf, place):
-        spool = Spool(place / "passages.arrow", dim, recipe.dtype)
+    with prepare_index(room / "idiograph", True, None) as (shelf, place):
+        spool = EmbeddedPassages(place / "passages.arrow", dim, recipe.dtype)
         with pa.OSFile(str(spool.path), "wb") as sink, pa.ipc.new_file(sink, WRITTEN) as writer:
             for at, vectors, some in blocks(room):
                 patches = Patches(vectors.astype(np.float32), some, np.zeros((len(vectors), 2), np.int64))
                 found = [
                     Passage(f"{n:09d}", f"{n:09d}", "", "", (), (), (), None, "") for n in range(at, at + len(some))
                 ]
-                writer.write(batch(found, pack(patches, recipe.dtype)))
+                writer.write(passage_batch(found, pack_vectors(patches, recipe.dtype)))
                 spool.ids += [p.id for p in found]
         shelf.create({})
-        write(shelf, spool, recipe, {}, about)
-        sealed(Path(shelf.where), recipe, about, {})
+        append_passages(shelf, spool, recipe, {}, about)
+        seal_index(Path(shelf.where), recipe, about, {})
     took = time.perf_counter() - begun
     subprocess.run([sys.executable, __file__, "--contender", "idiograph", "--alone", "--room", str(room)], check=True)
     index = Index.open(room / "idiograph", style)
@@ -94,7 +94,7 @@ def idiograph(room: Path) -> Contender:
 
 def alone(room: Path) -> None:
     """A process that opens the index of `idiograph` and does nothing else: seconds and memory, as a note under the table."""
-    from idiograph.answer.index import Index
+    from idiograph.index.index import Index
     from idiograph.style.model import Style
     from idiograph.style.patches import Patches
 

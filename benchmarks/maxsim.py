@@ -20,10 +20,10 @@ import torch
 from sentence_transformers.util.similarity import maxsim as padded_product
 from threadpoolctl import threadpool_limits
 
-from idiograph.neural.nearest import nearest
+from idiograph.neural.maxsim.pruned import nearest_rows
 from idiograph.style.patches import Patches
 from idiograph.style.score import maxsim
-from idiograph.style.stream import rows
+from idiograph.style.stream import score_rows
 
 SHAPES = (
     (128, 52, 64, 2000),
@@ -72,7 +72,7 @@ def contenders(a, b):
         "sentence-transformers (padded)": lambda: with_sentence_transformers(a, b),
         "numpy product, reduceat": lambda: one_product(a, b),
         "idiograph score.maxsim": lambda: maxsim(a, b),
-        "idiograph stream.rows": lambda: np.concatenate([scores for _, scores in rows(a, b, mean=False)]),
+        "idiograph stream.rows": lambda: np.concatenate([scores for _, scores in score_rows(a, b, mean=False)]),
     }
     return found | late_interaction_kernels(a, b) | numkong(a, b)
 
@@ -82,9 +82,9 @@ def late_interaction_kernels(a, b):
         from late_interaction_kernels.reference import maxsim_reference as theirs  # its kernels need a GPU
     except ImportError:
         return {}
-    from idiograph.neural.maxsim import pad
+    from idiograph.neural.maxsim.padded import pad_ragged
 
-    (left, left_mask), (right, right_mask) = pad(a), pad(b)
+    (left, left_mask), (right, right_mask) = pad_ragged(a), pad_ragged(b)
 
     def scores():
         parts = [theirs(left[at : at + 8], right, left_mask[at : at + 8], right_mask) for at in range(0, len(a), 8)]
@@ -129,7 +129,7 @@ def compare(dim, mean, anchors, texts, rounds):
     truth = in_double(a, b)
     runs = contenders(a, b)
     for k in (HEAD, 10 * HEAD):
-        runs[f"idiograph nearest, k = {k}"] = lambda k=k: nearest(a, b, k, mean=False, device="cpu")
+        runs[f"idiograph nearest, k = {k}"] = lambda k=k: nearest_rows(a, b, k, mean=False, device="cpu")
     best, results = dict.fromkeys(runs, float("inf")), {}
     for _ in range(rounds):
         for name, run in runs.items():
@@ -158,8 +158,8 @@ def scale(anchors, texts, part, mean=45, dim=384):
     a, b = collection(2 * part, mean, dim, 1), collection(texts, mean, dim, 2)
     print(f"\n{anchors} × {texts} texts, {mean} patches, d = {dim}: {part} and {2 * part} anchors of it")
     for name, run in {
-        "nearest, k = 100": lambda some: nearest(some, b, 100),
-        "stream.rows": lambda some: sum(len(scores) for _, scores in rows(some, b)),
+        "nearest, k = 100": lambda some: nearest_rows(some, b, 100),
+        "stream.rows": lambda some: sum(len(scores) for _, scores in score_rows(some, b)),
     }.items():
         for size in (part, 2 * part):
             some = a.take(np.arange(size))

@@ -23,14 +23,14 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from idiograph.corpus.catalog import field_of
-from idiograph.corpus.documents import Corpus, build
+from idiograph.corpus.corpus import Corpus, build_corpus
 from idiograph.corpus.filters import span_fault
-from idiograph.corpus.mine import mine
-from idiograph.corpus.readers import read
-from idiograph.corpus.sentences import runs, sentences
-from idiograph.corpus.team import Team
-from idiograph.recipe import CorpusRecipe, recipe
+from idiograph.corpus.readers import read_documents
+from idiograph.mining.catalog import field_of
+from idiograph.mining.mine import mine_triplets
+from idiograph.recipe import CorpusRecipe, make_recipe
+from idiograph.runner import Workers
+from idiograph.text.sentences import find_sentences, sentence_runs
 from idiograph.types import Document
 
 SENTENCES = 4
@@ -79,7 +79,7 @@ def world(documents: int, folder: Path) -> Path:
     corpus = folder / f"synth-{documents}"
     if not corpus.exists():
         spec = f"synth:documents={documents},authors={max(documents // 3, 1)},topics=50,coauthors=0.3"
-        build(read(spec), corpus, AS_GIVEN)
+        build_corpus(read_documents(spec), corpus, AS_GIVEN)
     return corpus
 
 
@@ -119,8 +119,10 @@ def timed(corpus: Path, out: Path, workers: int) -> dict[str, Any]:
         last, stage = now, what
 
     opened = Corpus(corpus)
-    settings = recipe("sound", {"mine": {"per_document": PER_DOCUMENT, "spans_per_document": SPANS}}).mine
-    counts = mine(opened, settings, out, team=Team("processes" if workers > 1 else "inline", workers, None, note))
+    settings = make_recipe("sound", {"mine": {"per_document": PER_DOCUMENT, "spans_per_document": SPANS}}).mine
+    counts = mine_triplets(
+        opened, settings, out, team=Workers("processes" if workers > 1 else "inline", workers, None, note)
+    )
     note(0, None, "the end")
     triplets = sum(sum(splits.values()) for splits in counts.values())
     spent = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
@@ -244,7 +246,7 @@ def fields(document: Document) -> frozenset[str]:
 
 
 def random_span(text: str, draw: random.Random) -> str:
-    start, end = draw.choice(runs(sentences(text, "en", "published"), SENTENCES))
+    start, end = draw.choice(sentence_runs(find_sentences(text, "en", "published"), SENTENCES))
     return text[start:end]
 
 

@@ -12,7 +12,7 @@ import time
 from collections import deque
 from itertools import islice
 
-from idiograph.corpus.synth import synth
+from idiograph.synth.synth import synth
 
 WORLDS = (
     "synth:documents={n}",

@@ -17,10 +17,10 @@ from pathlib import Path
 import torch
 from sentence_transformers.multi_vector_encoder.scoring import colbert_scores
 
-from idiograph.neural.batches import Batch
-from idiograph.neural.build import ModelSettings, build
-from idiograph.neural.loss import Contrastive, LossSettings, Objective
-from idiograph.neural.maxsim import maxsim
+from idiograph.neural.build import ModelSettings, build_model
+from idiograph.neural.maxsim.padded import torch_maxsim
+from idiograph.neural.training.batches import TrainingBatch
+from idiograph.neural.training.loss import Contrastive, LossSettings, Objective
 
 GPU = torch.cuda.is_available()
 SHAPES = (
@@ -34,7 +34,7 @@ TENSOR_CORES = 790e12  # bf16 multiply-adds a second that an H200 reaches on a l
 
 def peers():
     """name → function of padded rows and masks."""
-    found = {"idiograph": maxsim}
+    found = {"idiograph": torch_maxsim}
     found["sentence-transformers"] = lambda a, am, b, bm: colbert_scores(a, b[:, None], am, bm[:, None])
     try:
         from late_interaction_kernels import maxsim as lik
@@ -145,7 +145,7 @@ def made_up(triplets, longest, device):
     ids[:, 0] = 2
     mask = torch.arange(longest)[None] < torch.randint(longest // 2, longest + 1, (3 * triplets, 1))
     labels = torch.arange(2 * triplets).view(2, triplets).T[:, [0, 0, 1]].contiguous()
-    return Batch(ids * mask, mask.long(), labels, int(mask.sum())).to(device)
+    return TrainingBatch(ids * mask, mask.long(), labels, int(mask.sum())).to(device)
 
 
 def steps():
@@ -156,7 +156,7 @@ def steps():
         base = backbone(Path(folder))
         batch, mean = made_up(size, longest, device), None
         for patch in ("whole", "ngram:3", "ngram:2", "word", "ngram:1"):
-            encoder = build(base, ModelSettings(patch=patch))
+            encoder = build_model(base, ModelSettings(patch=patch))
             encoder.model.float().to(device)
             taken = step_time(encoder.model, batch, device)
             mean = mean or taken[0]

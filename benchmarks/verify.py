@@ -20,18 +20,18 @@ from typing import Any
 
 import numpy as np
 
-from idiograph.answer.calibrate import INCONCLUSIVE, Scored, cross_fitted, effective, fit
-from idiograph.answer.pairing import Pair, draw
-from idiograph.answer.reading import pair_scores, word_counts
-from idiograph.baselines.delta import Delta
-from idiograph.baselines.impostors import Impostors
-from idiograph.baselines.ngrams import NGrams
-from idiograph.corpus.anthology import anthology
-from idiograph.corpus.documents import Corpus
-from idiograph.evaluate.verification import Judged, Verification, markdown, measure
+from idiograph.answer.likelihood import INCONCLUSIVE, Scored, cross_fit, effective_count, fit_scores
+from idiograph.answer.pairs import TextPair, draw_pairs
+from idiograph.answer.passages import pair_scores, word_counts
+from idiograph.corpus.corpus import Corpus
+from idiograph.evaluate.verification import Judged, Verification, measure_verification, verification_as_markdown
 from idiograph.loading import load_ranker
+from idiograph.rankers.delta import Delta
+from idiograph.rankers.impostors import Impostors
+from idiograph.rankers.letters import NGrams
 from idiograph.recipe import CalibrateRecipe
 from idiograph.style.model import Style
+from idiograph.synth.anthology import anthology
 
 SHOWN = ("Cllr", "Cllr_min", "Cllr_cal", "EER", "AUC", "c@1", "F0.5u", "Brier", "unanswered")
 KEPT = Path(tempfile.gettempdir()) / "idiograph-bench" / "verify"
@@ -55,7 +55,7 @@ def recipe_of(name: str, pairs: int, lengths: tuple[int, ...]) -> CalibrateRecip
     return CalibrateRecipe.model_validate(chosen)
 
 
-def systems(models: list[Any], pairs: list[Pair]) -> list[Ranked]:
+def systems(models: list[Any], pairs: list[TextPair]) -> list[Ranked]:
     writers = {text: pair.writers for pair in pairs for text in (pair.a, pair.b) if pair.same}
     crowd = lambda: Impostors(list(writers), apart=lambda a, b: not writers[a] & writers.get(b, frozenset()))  # noqa: E731
     found: list[Ranked] = [(m.name, m.fingerprint if isinstance(m, Style) else m.name, lambda m=m: m) for m in models]
@@ -63,7 +63,7 @@ def systems(models: list[Any], pairs: list[Pair]) -> list[Ranked]:
     return [*found, *rest, ("General Imposters", "impostors", crowd)]
 
 
-def scores_of(pairs: list[Pair], system: Ranked, keep: Path) -> np.ndarray:
+def scores_of(pairs: list[TextPair], system: Ranked, keep: Path) -> np.ndarray:
     """The score of every pair; looked up where the same texts were scored by the same system before."""
     _, fingerprint, make = system
     said = hashlib.blake2b(fingerprint.encode(), digest_size=8)
@@ -76,9 +76,9 @@ def scores_of(pairs: list[Pair], system: Ranked, keep: Path) -> np.ndarray:
     return np.load(path)
 
 
-def judged(pairs: list[Pair], scores: np.ndarray, method: str) -> tuple[Scored, Judged]:
-    known = Scored(scores, effective(*word_counts(pairs)), np.array([p.same for p in pairs]))
-    llr = cross_fitted(known, [p.writers for p in pairs], method)
+def judged(pairs: list[TextPair], scores: np.ndarray, method: str) -> tuple[Scored, Judged]:
+    known = Scored(scores, effective_count(*word_counts(pairs)), np.array([p.same for p in pairs]))
+    llr = cross_fit(known, [p.writers for p in pairs], method)
     return known, Judged(known.scores, llr, known.same, tuple(p.anchor for p in pairs), INCONCLUSIVE)
 
 
@@ -88,9 +88,9 @@ def elsewhere(known: dict[str, Scored], system: str) -> list[Verification]:
     for here, scores in known.items():
         for there, other in known.items():
             if here != there:
-                llr = fit(other, "", there).ratios(scores.scores, scores.sizes)
+                llr = fit_scores(other, "", there).ratios(scores.scores, scores.sizes)
                 rows = Judged(scores.scores, llr, scores.same, tuple(range(len(llr))), INCONCLUSIVE)
-                found.append(measure(rows, system, f"{here}, calibrated on {there}", resamples=0))
+                found.append(measure_verification(rows, system, f"{here}, calibrated on {there}", resamples=0))
     return found
 
 
@@ -101,13 +101,13 @@ def rows(given: argparse.Namespace, models: list[Any]) -> Iterator[tuple[str, Sc
         for name, documents in (sources or {"anthology": list(anthology())}).items():
             if name in ABSTRACTS and max(lengths) > 8:
                 continue
-            pairs = draw(documents, recipe_of(name, given.pairs, lengths))
+            pairs = draw_pairs(documents, recipe_of(name, given.pairs, lengths))
             count = int(np.median([len(text.split()) for p in pairs if p.same for text in (p.a, p.b)]))
             title = f"{name}, {' or '.join(map(str, lengths))} sentences (median {count} words)"
             for system in systems(models, pairs):
                 begun = time.perf_counter()
                 known, found = judged(pairs, scores_of(pairs, system, given.keep), given.method)
-                result = measure(found, system[0], title, resamples=100)
+                result = measure_verification(found, system[0], title, resamples=100)
                 took, cal = time.perf_counter() - begun, result["Cllr_cal"]
                 said = f"{known.same.sum()} + {(~known.same).sum()} pairs, {took:.0f} s"
                 print(
@@ -135,9 +135,9 @@ def main() -> None:
     for corpus, scores, result in rows(given, models):
         found.append(result)
         known.setdefault(result.system, {}).setdefault(corpus, scores)  # of the first length
-    tables = markdown(found, SHOWN)
+    tables = verification_as_markdown(found, SHOWN)
     for model in models if len(known[models[0].name]) > 1 else []:
-        tables += "\n\n" + markdown(elsewhere(known[model.name], model.name), SHOWN)
+        tables += "\n\n" + verification_as_markdown(elsewhere(known[model.name], model.name), SHOWN)
     print("\n" + tables)
     if given.markdown:
         given.markdown.write_text(tables + "\n", encoding="utf-8")

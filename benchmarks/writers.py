@@ -14,28 +14,28 @@ from pathlib import Path
 import numpy as np
 from verify import recipe_of
 
-from idiograph.answer.calibrate import Scored, cross_fitted, effective
-from idiograph.answer.cohort import Cohort
-from idiograph.answer.pairing import Pair, draw
-from idiograph.answer.ranking import everything
-from idiograph.answer.reading import passages
-from idiograph.baselines.delta import Delta
-from idiograph.baselines.ngrams import NGrams
-from idiograph.corpus.anthology import anthology
-from idiograph.corpus.documents import Corpus
-from idiograph.evaluate.calibration import auc, cllr, cllr_min
+from idiograph.answer.authors import IndexAuthors
+from idiograph.answer.likelihood import Scored, cross_fit, effective_count
+from idiograph.answer.pairs import TextPair, draw_pairs
+from idiograph.answer.passages import text_passages
+from idiograph.answer.ranking import everybody_ranking
+from idiograph.corpus.corpus import Corpus
 from idiograph.loading import load
+from idiograph.measures.likelihood import auc, cllr, cllr_min
+from idiograph.rankers.delta import Delta
+from idiograph.rankers.letters import NGrams
 from idiograph.style.model import Ranker, Style
 from idiograph.style.score import meansim
+from idiograph.synth.anthology import anthology
 
 Key = tuple[str, ...]
 
 
-def key_of(pair: Pair) -> Key:
+def key_of(pair: TextPair) -> Key:
     return tuple(sorted(pair.anchor))
 
 
-def library(pairs: list[Pair]) -> tuple[Cohort, list[str], dict[str, list[str]]]:
+def library(pairs: list[TextPair]) -> tuple[IndexAuthors, list[str], dict[str, list[str]]]:
     """The candidates, the passages of the library, and the texts of each document."""
     texts: dict[str, list[str]] = {}
     owned: dict[Key, list[str]] = {}
@@ -44,24 +44,28 @@ def library(pairs: list[Pair]) -> tuple[Cohort, list[str], dict[str, list[str]]]
         mine = owned.setdefault(key_of(pair), [])
         mine += [pair.docs[1]] if pair.docs[1] not in mine else []
     number = {doc: at for at, doc in enumerate(texts)}
-    found = [(number[doc], part) for doc, each in texts.items() for text in each for part in passages(text)]
+    found = [(number[doc], part) for doc, each in texts.items() for text in each for part in text_passages(text)]
     members = np.array([number[doc] for docs in owned.values() for doc in docs])
     owner = np.array([at for at, _ in found])
     sizes = np.array([len(docs) for docs in owned.values()])
-    return Cohort(tuple(owned), tuple(owned), tuple(texts), owner, members, sizes), [part for _, part in found], texts
+    return (
+        IndexAuthors(tuple(owned), tuple(owned), tuple(texts), owner, members, sizes),
+        [part for _, part in found],
+        texts,
+    )
 
 
-def asked(pairs: list[Pair], style: Style) -> tuple[list[int], Scored, list[frozenset[str]]]:
+def asked(pairs: list[TextPair], style: Style) -> tuple[list[int], Scored, list[frozenset[str]]]:
     """The rank of each question's writer, and how the first candidate stands with the writer there and without."""
     everybody, parts, _ = library(pairs)
     known, ranks, rows, writers = style.encode(parts), [], [], []
     for pair in pairs:
-        scores = meansim(style.encode(passages(pair.a)), known)
-        found = everything(everybody, scores, [pair.docs[0]])
+        scores = meansim(style.encode(text_passages(pair.a)), known)
+        found = everybody_ranking(everybody, scores, [pair.docs[0]])
         own = np.array([everybody.keys[who] == key_of(pair) for who in found.who])
         if not own.any():
             continue  # the writer's only other text is the question itself
-        size = float(effective(len(pair.a.split()), 1e9))
+        size = float(effective_count(len(pair.a.split()), 1e9))
         ranks.append(int(np.flatnonzero(own)[0]))
         rows += [(float(found.z[0]), size, True), (float(found.z[~own][0]), size, False)]
         writers += [frozenset(key_of(pair))] * 2
@@ -69,7 +73,7 @@ def asked(pairs: list[Pair], style: Style) -> tuple[list[int], Scored, list[froz
     return ranks, Scored(z, sizes, there.astype(bool)), writers
 
 
-def by_nearest_text(pairs: list[Pair], ranker: Ranker) -> list[int]:
+def by_nearest_text(pairs: list[TextPair], ranker: Ranker) -> list[int]:
     """The rank of each question's writer when a candidate is as near as their nearest text."""
     near = ranker.compare([p.a for p in pairs], [p.b for p in pairs])
     near = np.where([[q.docs[1] == p.docs[0] for q in pairs] for p in pairs], -np.inf, near)
@@ -96,9 +100,9 @@ def main() -> None:
     print("| corpus | questions | candidates | model | char 4-grams | Delta | open set: AUC, Cllr, Cllr_cal |")
     print("|---|---|---|---|---|---|---|")
     for name, documents in (sources or {"anthology": list(anthology())}).items():
-        pairs = [p for p in draw(documents, recipe_of(name, given.pairs, (4, 8))) if p.same]
+        pairs = [p for p in draw_pairs(documents, recipe_of(name, given.pairs, (4, 8))) if p.same]
         ranks, seen, writers = asked(pairs, style)
-        llr = cross_fitted(seen, writers)
+        llr = cross_fit(seen, writers)
         here, gone = llr[seen.same], llr[~seen.same]
         cost = cllr(here, gone)
         others = " | ".join(share(by_nearest_text(pairs, ranker)) for ranker in (NGrams(), Delta()))

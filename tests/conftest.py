@@ -1,7 +1,13 @@
 """Tiny random models, built in code: no hub, no downloads. Real objects all the same."""
 
+import os
 import sys
 from pathlib import Path
+
+os.environ.setdefault(
+    "OMP_NUM_THREADS", "1"
+)  # before torch and numpy: two workers on two cores fight over more threads
+os.environ.setdefault("HF_HUB_OFFLINE", "1")  # a name that is no folder fails at once, instead of asking the network
 
 import numpy as np
 import pytest
@@ -99,9 +105,9 @@ def backbones(tmp_path_factory) -> dict[str, Path]:
 
 @pytest.fixture(scope="session")
 def encoders(backbones):
-    from idiograph.neural.encoder import Encoder
+    from idiograph.neural.encoder import TorchEncoder
 
-    return {kind: Encoder.open(folder) for kind, folder in backbones.items()}
+    return {kind: TorchEncoder.open(folder) for kind, folder in backbones.items()}
 
 
 @pytest.fixture(scope="session")
@@ -129,11 +135,11 @@ def random():
 @pytest.fixture(scope="session")
 def anthology_corpus(tmp_path_factory):
     """The built-in corpus, built once."""
-    from idiograph.corpus.documents import Corpus, build
-    from idiograph.corpus.readers import read
+    from idiograph.corpus.corpus import Corpus, build_corpus
+    from idiograph.corpus.readers import read_documents
 
     folder = tmp_path_factory.mktemp("anthology") / "corpus"
-    build(read("anthology"), folder)
+    build_corpus(read_documents("anthology"), folder)
     return Corpus(folder)
 
 

@@ -11,8 +11,8 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from idiograph.corpus.documents import build
-from idiograph.corpus.readers import read
+from idiograph.corpus.corpus import build_corpus
+from idiograph.corpus.readers import read_documents
 from idiograph.errors import IdiographError
 
 context = get_context("forkserver")
@@ -46,7 +46,7 @@ def without(prepare: Callable[..., None], value: Any, job: Callable[..., Any], *
 
 def make(source: str, out: Path) -> None:
     """Build a corpus."""
-    build(read(source), out)
+    build_corpus(read_documents(source), out)
 
 
 def short_files(limit: int) -> None:

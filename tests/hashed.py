@@ -10,14 +10,14 @@ from functools import cache
 import numpy as np
 
 from idiograph.style.model import Progress, Style
-from idiograph.style.patches import Patches, extent, policy, pool, unit
+from idiograph.style.patches import Patches, parse_policy, patch_extents, pool_patches, unit_vectors
 from idiograph.style.tokens import Floats, Tokens
 
 
 @cache
 def direction(word: str, dim: int) -> Floats:
     seed = int.from_bytes(hashlib.blake2b(word.lower().encode(), digest_size=8).digest(), "big")
-    return unit(np.random.default_rng(seed).normal(size=dim))
+    return unit_vectors(np.random.default_rng(seed).normal(size=dim))
 
 
 class Hashed:
@@ -47,9 +47,9 @@ class Hashed:
 
     def _patches(self, tokens: Tokens, patch: str) -> tuple[Floats, np.ndarray]:
         words = np.stack([direction(self.words[i], self.dim) for i in tokens.ids.tolist()])
-        vectors = unit(words + 0.3 * np.roll(words, 1, axis=0) + 0.3 * words.mean(axis=0))
-        number = policy(patch)(tokens, vectors)
-        return pool(vectors, number), extent(tokens, number)
+        vectors = unit_vectors(words + 0.3 * np.roll(words, 1, axis=0) + 0.3 * words.mean(axis=0))
+        number = parse_policy(patch)(tokens, vectors)
+        return pool_patches(vectors, number), patch_extents(tokens, number)
 
     @contextmanager
     def remembering(self) -> Iterator[None]:

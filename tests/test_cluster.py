@@ -8,14 +8,14 @@ from typing import Any
 import pytest
 from pdfs import article
 
-from idiograph.corpus.documents import Team, build
-from idiograph.corpus.download import download
-from idiograph.corpus.extract import extract
-from idiograph.corpus.harvest import harvest
-from idiograph.corpus.readers import read
+from idiograph.corpus.corpus import BuildWorkers, build_corpus
+from idiograph.corpus.readers import read_documents
+from idiograph.hal.download import download
+from idiograph.hal.harvest import harvest
+from idiograph.pdf.extract import extract
 from idiograph.recipe import DownloadRecipe, ExtractRecipe, HarvestRecipe
-from idiograph.standin.archive import archive
-from idiograph.standin.hal import Hal
+from tests.standin.archive import make_archive
+from tests.standin.hal import HalStandIn
 
 pytestmark = pytest.mark.slow
 WORLD = "synth:documents=1500,seed=5"
@@ -88,15 +88,17 @@ def test_extraction_survives_the_death_of_a_node(cluster: Any, second: Any, pdfs
 
 
 def test_a_corpus_from_two_nodes_is_that_of_one_process(cluster: Any, second: Any, tmp_path: Path) -> None:
-    build(read(WORLD), tmp_path / "here")
-    build(read(WORLD), tmp_path / "there", team=Team("ray", None, str(cluster.address)))
+    build_corpus(read_documents(WORLD), tmp_path / "here")
+    build_corpus(read_documents(WORLD), tmp_path / "there", team=BuildWorkers("ray", None, str(cluster.address)))
     assert contents(tmp_path / "there") == contents(tmp_path / "here")
 
 
 def test_a_corpus_survives_the_death_of_a_node(cluster: Any, second: Any, tmp_path: Path) -> None:
-    build(read(WORLD), tmp_path / "here")
+    build_corpus(read_documents(WORLD), tmp_path / "here")
     killer = Killer(cluster, second, after=700)
-    build(killer.watch(read(WORLD)), tmp_path / "there", team=Team("ray", None, str(cluster.address)))
+    build_corpus(
+        killer.watch(read_documents(WORLD)), tmp_path / "there", team=BuildWorkers("ray", None, str(cluster.address))
+    )
     assert killer.node is None
     assert contents(tmp_path / "there") == contents(tmp_path / "here")
 
@@ -105,7 +107,7 @@ def test_a_corpus_survives_the_death_of_a_node(cluster: Any, second: Any, tmp_pa
 def test_downloads_by_two_nodes_are_those_of_one_process(cluster: Any, second: Any, tmp_path: Path, dies: bool) -> None:
     killer = Killer(cluster, second, after=10 if dies else 10**9)
     recipe = DownloadRecipe(interval=0.02, backoff=0.1, licence="any")
-    with Hal(archive(60)) as hal:
+    with HalStandIn(make_archive(60)) as hal:
         harvest(tmp_path / "records", HarvestRecipe(server=hal.url, interval=0, licence="any"))
         download(tmp_path / "records", tmp_path / "here", recipe)
         hal.seen.clear()

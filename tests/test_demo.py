@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from idiograph import demo as module
-from idiograph.demo import demo, follows_topic, questions
+from idiograph.demo import demo_questions, follows_topic, run_demo
 
 
 @pytest.fixture(scope="module")
@@ -15,7 +15,7 @@ def made(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "GRAINS", ("ngram:3",))
         patch.setattr(module, "BASELINES", ("delta",))
-        return demo(folder, lambda *_: None, "1.2.3")
+        return run_demo(folder, lambda *_: None, "1.2.3")
 
 
 def test_the_page_names_writers_ratios_probabilities_and_passages(made):
@@ -67,5 +67,5 @@ def test_right_answers_and_promised_ones_are_counted():
     asked = [
         SimpleNamespace(rank=rank, first=SimpleNamespace(probability=p)) for rank, p in [(1, 0.5), (3, 0.25), (1, 0.75)]
     ]
-    counted = questions(asked, asked[0])
+    counted = demo_questions(asked, asked[0])
     assert (counted["right"], counted["expected"]) == (2, 1.5)

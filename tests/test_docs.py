@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from idiograph.corpus.anthology import anthology
+from idiograph.synth.anthology import anthology
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from idiograph import cli
-from idiograph.standin.archive import archive
-from idiograph.standin.hal import Hal
+from tests.standin.archive import make_archive
+from tests.standin.hal import HalStandIn
 
 PAGE = Path(__file__).parents[1] / "docs" / "corpus.md"
 FAST = 'preset = "sound"\n[harvest]\ninterval = 0.0\n[download]\ninterval = 0.0\n'
@@ -23,12 +23,12 @@ def run(monkeypatch, line):
 
 
 def test_the_commands_of_the_page_lead_from_the_archive_to_a_corpus(tmp_path, monkeypatch, capsys):
-    from idiograph.corpus.documents import Corpus
+    from idiograph.corpus.corpus import Corpus
 
     monkeypatch.chdir(tmp_path)
     (tmp_path / "fast.toml").write_text(FAST)
     commands = re.search(r"```sh\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)[1].splitlines()
-    with Hal(archive(40)) as server:
+    with HalStandIn(make_archive(40)) as server:
         for line in commands:
             verb = line.split()[1]
             extra = f" --server {server.url}" if verb == "harvest" else ""

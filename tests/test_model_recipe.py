@@ -14,9 +14,9 @@ from typer.main import get_command
 
 from idiograph.cli import build
 from idiograph.cli.shared import settings
-from idiograph.corpus.synth import synth
 from idiograph.loading import load, terms
 from idiograph.store import fingerprint
+from idiograph.synth.synth import synth
 
 SCRIPTS = Path(__file__).parents[1] / "recipes" / "idiograph-small"
 CORPORA = ("peerread-dev", "langsci", "elife", "peerread-train", "acl-abstracts", "arxiv-abstracts")

@@ -3,17 +3,17 @@
 import pytest
 
 from idiograph.errors import InputError, SpecError
-from idiograph.recipe import PRESETS, read_recipe, recipe, to_toml
+from idiograph.recipe import PRESETS, make_recipe, read_recipe, to_toml
 
 
 @pytest.mark.parametrize("preset", sorted(PRESETS))
 def test_a_recipe_reads_back_as_it_was_written(tmp_path, preset):
-    (tmp_path / "recipe.toml").write_text(to_toml(recipe(preset)))
-    assert read_recipe(tmp_path / "recipe.toml") == recipe(preset)
+    (tmp_path / "recipe.toml").write_text(to_toml(make_recipe(preset)))
+    assert read_recipe(tmp_path / "recipe.toml") == make_recipe(preset)
 
 
 def test_the_presets_differ_where_the_protocols_do():
-    sound, paper = recipe("sound"), recipe("paper")
+    sound, paper = make_recipe("sound"), make_recipe("paper")
     assert (sound.mine.split, paper.mine.split) == ("author", "triplet")
     assert (sound.evaluate.own_document, paper.evaluate.own_document) == ("exclude", "keep")
     assert (sound.style.score, paper.style.score) == ("meansim", "maxsim")
@@ -27,17 +27,17 @@ def test_an_unknown_key_is_refused_with_a_suggestion(tmp_path):
 
 def test_an_unknown_table_is_refused_with_a_suggestion():
     with pytest.raises(SpecError, match="has no key 'mien'.*did you mean 'mine'"):
-        recipe("sound", {"mien": {"sentences": 4}})
+        make_recipe("sound", {"mien": {"sentences": 4}})
 
 
 def test_a_wrong_value_is_named_with_its_table():
     with pytest.raises(SpecError, match=r"\[mine\] seed: .*but got 'x'"):
-        recipe("sound", {"mine": {"seed": "x"}})
+        make_recipe("sound", {"mine": {"seed": "x"}})
 
 
 def test_an_unknown_preset_is_refused():
     with pytest.raises(SpecError, match="unknown preset 'papr'.*did you mean 'paper'"):
-        recipe("papr")
+        make_recipe("papr")
 
 
 def test_a_missing_or_broken_file_is_named(tmp_path):
@@ -50,4 +50,4 @@ def test_a_missing_or_broken_file_is_named(tmp_path):
 
 def test_a_recipe_cannot_be_changed_in_place():
     with pytest.raises(ValueError, match="frozen"):
-        recipe().mine.seed = 8
+        make_recipe().mine.seed = 8

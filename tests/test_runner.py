@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from idiograph.errors import InputError, ServiceError, SpecError
-from idiograph.runner import RUNNERS, WINDOW, Failure, run, shard
+from idiograph.runner import RUNNERS, WINDOW, Failure, run_items, shard
 
 LOCAL = [runner for runner in RUNNERS if runner != "ray"]
 PATIENCE = 30.0  # seconds until a test that waits for another process gives up
@@ -95,36 +95,36 @@ def nap(number: int, folder: Path) -> int:
 @pytest.mark.parametrize("runner", LOCAL)
 @pytest.mark.parametrize("workers", [1, 3])
 def test_results_are_those_of_map_in_order(runner: str, workers: int):
-    assert list(run(square, range(50), runner, workers)) == [n * n for n in range(50)]
+    assert list(run_items(square, range(50), runner, workers)) == [n * n for n in range(50)]
 
 
 @pytest.mark.parametrize("runner", LOCAL)
 def test_no_items_give_no_results(runner: str):
-    assert list(run(square, [], runner)) == []
+    assert list(run_items(square, [], runner)) == []
 
 
 @pytest.mark.parametrize("runner", LOCAL)
 def test_endless_items_are_taken_a_few_at_a_time(runner: str):
     taken = []
     items = (taken.append(n) or n for n in count())
-    assert list(islice(run(square, items, runner, 2), 3)) == [0, 1, 4]
+    assert list(islice(run_items(square, items, runner, 2), 3)) == [0, 1, 4]
     assert len(taken) <= 3 + WINDOW * 2
 
 
 def test_nothing_is_taken_before_the_first_result_is_asked_for():
     taken = []
-    run(square, (taken.append(n) or n for n in range(3)), "processes", 1)
+    run_items(square, (taken.append(n) or n for n in range(3)), "processes", 1)
     assert taken == []
 
 
 def test_items_and_results_larger_than_a_pipe_pass_through():
     text = "x" * 3_000_000
-    assert list(run(double, [text, "a", text], "processes", 2)) == [text + text, "aa", text + text]
+    assert list(run_items(double, [text, "a", text], "processes", 2)) == [text + text, "aa", text + text]
 
 
 @pytest.mark.parametrize("runner", LOCAL)
 def test_an_exception_is_raised_at_its_items_place(runner: str):
-    results = run(refuse_three, range(6), runner, 2)
+    results = run_items(refuse_three, range(6), runner, 2)
     assert list(islice(results, 3)) == [0, 1, 2]
     with pytest.raises(ValueError) as caught:
         next(results)
@@ -133,24 +133,24 @@ def test_an_exception_is_raised_at_its_items_place(runner: str):
 
 def test_an_exception_from_a_worker_carries_the_workers_traceback():
     with pytest.raises(ValueError) as caught:
-        list(run(refuse_three, [3], "processes", 1))
+        list(run_items(refuse_three, [3], "processes", 1))
     assert "in refuse_three" in caught.value.__notes__[0]
 
 
 def test_an_exception_that_cannot_travel_arrives_as_words():
     with pytest.raises(RuntimeError) as caught:
-        list(run(fail_awkwardly, [1], "processes", 1))
+        list(run_items(fail_awkwardly, [1], "processes", 1))
     assert str(caught.value) == "Awkward: salt and pepper"
 
 
 def test_a_result_that_cannot_travel_is_an_error_and_not_a_death():
     with pytest.raises(Exception, match="pickle"):
-        list(run(return_a_lambda, [1], "processes", 1))
+        list(run_items(return_a_lambda, [1], "processes", 1))
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSEGV])
 def test_a_worker_that_dies_costs_its_item_alone(how: signal.Signals):
-    results = list(run(functools.partial(die_on_three, how=how), range(20), "processes", 2))
+    results = list(run_items(functools.partial(die_on_three, how=how), range(20), "processes", 2))
     assert results == [Failure(n) if n == 3 else n for n in range(20)]
     assert results[3].reason == "its worker died"
     assert results[3].detail == f"killed by {how.name}"
@@ -158,29 +158,29 @@ def test_a_worker_that_dies_costs_its_item_alone(how: signal.Signals):
 
 def test_a_worker_that_dies_once_costs_nothing(tmp_path: Path):
     markers = [tmp_path / name for name in "abcd"]
-    assert list(run(die_the_first_time, markers, "processes", 2)) == ["a", "b", "c", "d"]
+    assert list(run_items(die_the_first_time, markers, "processes", 2)) == ["a", "b", "c", "d"]
 
 
 def test_ctrl_c_is_for_the_parent_to_handle_and_not_for_workers():
-    assert list(run(press_ctrl_c, [1, 2], "processes", 1)) == [1, 2]
+    assert list(run_items(press_ctrl_c, [1, 2], "processes", 1)) == [1, 2]
 
 
 def test_a_death_is_noticed_though_a_grandchild_holds_the_pipe():
     before = time.monotonic()
-    assert list(run(die_leaving_a_child, [1], "processes", 1)) == [Failure(1)]
+    assert list(run_items(die_leaving_a_child, [1], "processes", 1)) == [Failure(1)]
     assert time.monotonic() - before < 7
 
 
 def test_an_unknown_runner_is_refused_with_a_suggestion():
     with pytest.raises(SpecError) as caught:
-        run(square, [1], "procesess")
+        run_items(square, [1], "procesess")
     known = "inline, processes, ray"
     assert str(caught.value) == f"unknown runner 'procesess'; choose from {known} (did you mean 'processes'?)"
 
 
 def test_a_team_of_nobody_is_refused():
     with pytest.raises(SpecError, match="the number of workers must be 1 or more, but got 0"):
-        run(square, [1], "processes", 0)
+        run_items(square, [1], "processes", 0)
 
 
 def test_every_item_is_in_exactly_one_shard():
@@ -284,7 +284,7 @@ def test_results_that_nobody_reads_to_the_end_leave_no_orphans(fifo: Fifo, tmp_p
 
 
 def test_an_iterator_that_is_closed_ends_its_workers(fifo: Fifo):
-    results = run(functools.partial(pause_on_two, fifo=fifo.path), [1, 2], "processes", 2)
+    results = run_items(functools.partial(pause_on_two, fifo=fifo.path), [1, 2], "processes", 2)
     assert next(results) == 1
     assert fifo.read() == b"r"
     del results
@@ -316,15 +316,15 @@ def cluster() -> Iterator[object]:
 @pytest.mark.slow
 def test_ray_gives_the_results_of_inline(cluster):
     node = cluster.add_node(num_cpus=1)
-    results = list(run(square, range(300), "ray", address=cluster.address))
+    results = list(run_items(square, range(300), "ray", address=cluster.address))
     cluster.remove_node(node)
-    assert results == list(run(square, range(300)))
+    assert results == list(run_items(square, range(300)))
 
 
 @pytest.mark.slow
 def test_a_ray_node_killed_in_mid_run_does_not_change_the_results(cluster, tmp_path: Path):
     node = cluster.add_node(num_cpus=2)
-    results = run(functools.partial(nap, folder=tmp_path), range(60), "ray", address=cluster.address)
+    results = run_items(functools.partial(nap, folder=tmp_path), range(60), "ray", address=cluster.address)
     first = list(islice(results, 10))
     used = {path.name.partition("-")[2] for path in tmp_path.iterdir()}
     cluster.remove_node(node, allow_graceful=False)
@@ -334,15 +334,15 @@ def test_a_ray_node_killed_in_mid_run_does_not_change_the_results(cluster, tmp_p
 
 @pytest.mark.slow
 def test_an_item_that_kills_ray_workers_is_the_same_failure_as_elsewhere(cluster):
-    results = list(run(die_on_three, range(6), "ray", address=cluster.address))
-    assert results == list(run(die_on_three, range(6), "processes", 2))
+    results = list(run_items(die_on_three, range(6), "ray", address=cluster.address))
+    assert results == list(run_items(die_on_three, range(6), "processes", 2))
     assert results[3].reason == "its worker died"
 
 
 @pytest.mark.slow
 def test_an_exception_on_ray_is_the_functions_own(cluster):
     with pytest.raises(ValueError, match=r"^three is refused$") as caught:
-        list(run(refuse_three, range(6), "ray", address=cluster.address))
+        list(run_items(refuse_three, range(6), "ray", address=cluster.address))
     assert type(caught.value) is ValueError
 
 
@@ -350,7 +350,7 @@ def test_an_exception_on_ray_is_the_functions_own(cluster):
 def test_ray_takes_a_few_items_at_a_time(cluster):
     taken = []
     items = (taken.append(n) or n for n in count())
-    assert list(islice(run(square, items, "ray", 2, cluster.address), 3)) == [0, 1, 4]
+    assert list(islice(run_items(square, items, "ray", 2, cluster.address), 3)) == [0, 1, 4]
     assert len(taken) <= 3 + WINDOW * 2
 
 
@@ -358,7 +358,7 @@ def test_ray_takes_a_few_items_at_a_time(cluster):
 def test_a_ray_cluster_that_is_not_there_is_named():
     pytest.importorskip("ray", reason="Ray is not installed: pip install 'idiograph[ray]'")
     with pytest.raises(ServiceError, match=r"no Ray cluster answers at '127.0.0.1:9'; start one: ray start --head"):
-        list(run(square, [1], "ray", address="127.0.0.1:9"))
+        list(run_items(square, [1], "ray", address="127.0.0.1:9"))
 
 
 WITH_BARS = """

@@ -14,7 +14,7 @@ import pytest
 import idiograph
 from idiograph.errors import ModelError
 from idiograph.loading import default_folder, folder_of, general_folder, terms
-from idiograph.neural import modules
+from idiograph.neural import layers as modules
 
 LIMIT = 65_000_000  # bytes
 

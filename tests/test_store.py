@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from idiograph.errors import ArtifactError
-from idiograph.store import Ledger, Manifest, draft, fingerprint, locked, read_manifest, seal
+from idiograph.store import Ledger, Manifest, draft, fingerprint, locked_folder, read_manifest, seal
 
 
 def test_a_finished_draft_is_there_and_reads_back(tmp_path):
@@ -71,7 +71,7 @@ def test_an_existing_folder_is_kept_unless_asked(tmp_path):
 
 
 def test_a_second_writer_is_refused(tmp_path):
-    with locked(tmp_path), pytest.raises(ArtifactError, match="another run is writing"), locked(tmp_path):
+    with locked_folder(tmp_path), pytest.raises(ArtifactError, match="another run is writing"), locked_folder(tmp_path):
         pass
 
 

@@ -8,13 +8,13 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from idiograph.neural.batches import Batches, Order
-from idiograph.neural.build import ModelSettings, build
-from idiograph.neural.encoder import Encoder
-from idiograph.neural.loop import TrainSettings
-from idiograph.neural.loss import LOSSES, LossSettings
-from idiograph.neural.train import DataSettings
-from idiograph.neural.triplets import Passage, Triplets, collect
+from idiograph.neural.build import ModelSettings, build_model
+from idiograph.neural.encoder import TorchEncoder
+from idiograph.neural.training.batches import Batches, Order
+from idiograph.neural.training.loop import TrainSettings
+from idiograph.neural.training.loss import LOSSES, LossSettings
+from idiograph.neural.training.train import DataSettings
+from idiograph.neural.triplets import Passage, Triplets, triplets_from_rows
 
 WORDS = "tide harbour book map pocket bee dance bridge sleep memory spelling decree slowly however , ; hence after all".split()
 
@@ -50,14 +50,14 @@ def passages(count: int, seed: int = 0) -> list[list[Passage]]:
 
 
 def triplets(count: int, seed: int = 0, name: str = "made up") -> Triplets:
-    return collect(passages(count, seed), name)
+    return triplets_from_rows(passages(count, seed), name)
 
 
-def trainee(backbone: Path, **settings) -> Encoder:
-    return build(backbone, ModelSettings(**settings))
+def trainee(backbone: Path, **settings) -> TorchEncoder:
+    return build_model(backbone, ModelSettings(**settings))
 
 
-def batches_of(encoder: Encoder, part: Triplets, size: int, rank: int = 0, world: int = 1) -> Batches:
+def batches_of(encoder: TorchEncoder, part: Triplets, size: int, rank: int = 0, world: int = 1) -> Batches:
     return Batches(Order([part], size), encoder.model.tokenizer, encoder.prompt, 64, rank, world)
 
 

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from idiograph.answer.attribute import attribute as attribute
     from idiograph.answer.explain import explain as explain
-    from idiograph.answer.index import Index as Index
     from idiograph.answer.verify import verify as verify
-    from idiograph.corpus.documents import Corpus as Corpus
+    from idiograph.corpus.corpus import Corpus as Corpus
     from idiograph.errors import IdiographError as IdiographError
+    from idiograph.index.index import Index as Index
     from idiograph.loading import load as load
     from idiograph.style.model import Style as Style
     from idiograph.types import Author as Author

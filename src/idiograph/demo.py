@@ -11,22 +11,22 @@ from typing import Any
 import numpy as np
 
 from idiograph.answer.attribute import Candidate, attribute
-from idiograph.answer.calibrate import Scored, cross_fitted, effective, words
 from idiograph.answer.explain import explain
-from idiograph.answer.index import Index
-from idiograph.answer.linked import linked
-from idiograph.answer.reading import score_matrix
-from idiograph.corpus.documents import Corpus, build
-from idiograph.corpus.mine import mine
-from idiograph.corpus.readers import read
-from idiograph.evaluate.calibration import cllr
-from idiograph.evaluate.plots import retrieval, two_hills
+from idiograph.answer.likelihood import Scored, cross_fit, effective_count, ratio_in_words
+from idiograph.answer.passages import score_matrix
+from idiograph.answer.report import linked_page
+from idiograph.corpus.corpus import Corpus, build_corpus
+from idiograph.corpus.readers import read_documents
 from idiograph.evaluate.report import Report
-from idiograph.evaluate.run import evaluate, open_benchmark
+from idiograph.evaluate.retrieval import evaluate_ranker, open_benchmark
+from idiograph.html import render
+from idiograph.index.index import Index
 from idiograph.loading import load, load_ranker
-from idiograph.pages import render
-from idiograph.recipe import recipe
-from idiograph.store import now
+from idiograph.measures.likelihood import cllr
+from idiograph.mining.mine import mine_triplets
+from idiograph.plots.panels import retrieval_panels, two_hills
+from idiograph.recipe import make_recipe
+from idiograph.store import timestamp
 from idiograph.style.model import Style
 from idiograph.types import Document
 
@@ -60,23 +60,25 @@ class Demo:
     seconds: float
 
 
-def demo(folder: Path, tell: Tell, version: str) -> Demo:
+def run_demo(folder: Path, tell: Tell, version: str) -> Demo:
     """Run everything and write `folder/report.html`."""
     begun = time.monotonic()
     for part in ("corpus", "triplets", "index"):
         shutil.rmtree(folder / part, ignore_errors=True)
-    settings = recipe("sound", {"mine": {"fractions": (0.0, 0.0, 1.0)}})  # nothing is trained: every writer is unseen
+    settings = make_recipe(
+        "sound", {"mine": {"fractions": (0.0, 0.0, 1.0)}}
+    )  # nothing is trained: every writer is unseen
     tell("corpus", 0, 1)
-    build(read("anthology"), folder / "corpus", inputs={"source": "anthology"})
+    build_corpus(read_documents("anthology"), folder / "corpus", inputs={"source": "anthology"})
     corpus = Corpus(folder / "corpus")
     tell("mine", 0, 1)
-    mine(corpus, settings.mine, folder / "triplets")
+    mine_triplets(corpus, settings.mine, folder / "triplets")
     style = load()
-    reports = evaluated(folder / "triplets", style, tell)
+    reports = evaluate_methods(folder / "triplets", style, tell)
     documents = list(corpus)
-    asked = attributed(documents, folder / "index", style, tell)
+    asked = attribute_questions(documents, folder / "index", style, tell)
     scores = score_matrix([d.text for d in documents], style)
-    ratios = judged(scores, documents)
+    ratios = judge_answers(scores, documents)
     cost = cost_of(ratios, documents)
     shown = max(asked, key=lambda q: (q.rank == 1, q.first.llr))
     tell("explain", 0, 1)
@@ -84,17 +86,17 @@ def demo(folder: Path, tell: Tell, version: str) -> Demo:
     page = folder / "report.html"
     seconds = time.monotonic() - begun
     values = {
-        **about(documents, style, version, folder, seconds),
+        **write_about(documents, style, version, folder, seconds),
         **table(reports),
-        **questions(asked, shown),
-        **verified(ratios, documents, scores, cost),
-        "explained": linked(matched, f"{shown.title} (the question)", f"{shown.first.names[0]}"),
+        **demo_questions(asked, shown),
+        **verify_pairs_of_demo(ratios, documents, scores, cost),
+        "explained": linked_page(matched, f"{shown.title} (the question)", f"{shown.first.names[0]}"),
     }
     page.write_text(render("demo.html", **values), encoding="utf-8")
     return Demo(reports, asked, cost, page, seconds)
 
 
-def evaluated(triplets: Path, style: Style, tell: Tell) -> tuple[Report, ...]:
+def evaluate_methods(triplets: Path, style: Style, tell: Tell) -> tuple[Report, ...]:
     """The baselines, and the default model at every grain."""
     benchmark = open_benchmark(triplets)
     rankers = [*map(load_ranker, BASELINES), *(style.at(grain) for grain in GRAINS)]
@@ -102,11 +104,11 @@ def evaluated(triplets: Path, style: Style, tell: Tell) -> tuple[Report, ...]:
     with style.encoder.remembering():
         for number, ranker in enumerate(rankers):
             tell(f"evaluate {ranker.name}", number, len(rankers))
-            reports.append(evaluate(ranker, benchmark))
+            reports.append(evaluate_ranker(ranker, benchmark))
     return tuple(reports)
 
 
-def left_out(documents: Sequence[Document]) -> set[str]:
+def leave_out(documents: Sequence[Document]) -> set[str]:
     """One text of each writer, on topics that go round."""
     topics = sorted({d.domains[0] for d in documents})
     found = set()
@@ -117,8 +119,8 @@ def left_out(documents: Sequence[Document]) -> set[str]:
     return found
 
 
-def attributed(documents: Sequence[Document], folder: Path, style: Style, tell: Tell) -> tuple[Asked, ...]:
-    unseen = left_out(documents)
+def attribute_questions(documents: Sequence[Document], folder: Path, style: Style, tell: Tell) -> tuple[Asked, ...]:
+    unseen = leave_out(documents)
     tell("index", 0, 1)
     index = Index.build((d for d in documents if d.id not in unseen), folder, style, source="anthology")
     found = []
@@ -131,17 +133,17 @@ def attributed(documents: Sequence[Document], folder: Path, style: Style, tell: 
     return tuple(found)
 
 
-def judged(scores: np.ndarray, documents: Sequence[Document]) -> dict[tuple[int, int], float]:
+def judge_answers(scores: np.ndarray, documents: Sequence[Document]) -> dict[tuple[int, int], float]:
     """The log10 ratio of every pair of essays, each learned from pairs of other writers."""
     pairs = list(combinations(range(len(documents)), 2))
     writers = [documents[a].author_set | documents[b].author_set for a, b in pairs]
     count = [len(d.text.split()) for d in documents]
     found = Scored(
         np.array([scores[pair] for pair in pairs]),
-        effective([count[a] for a, _ in pairs], [count[b] for _, b in pairs]),
+        effective_count([count[a] for a, _ in pairs], [count[b] for _, b in pairs]),
         np.array([documents[a].author_set == documents[b].author_set for a, b in pairs]),
     )
-    return dict(zip(pairs, cross_fitted(found, writers).tolist(), strict=True))
+    return dict(zip(pairs, cross_fit(found, writers).tolist(), strict=True))
 
 
 def cost_of(ratios: dict[tuple[int, int], float], documents: Sequence[Document]) -> float:
@@ -151,11 +153,13 @@ def cost_of(ratios: dict[tuple[int, int], float], documents: Sequence[Document])
     return cllr(same, different)
 
 
-def about(documents: Sequence[Document], style: Style, version: str, folder: Path, seconds: float) -> dict[str, Any]:
+def write_about(
+    documents: Sequence[Document], style: Style, version: str, folder: Path, seconds: float
+) -> dict[str, Any]:
     return {
         "title": "idiograph demo",
         "version": version,
-        "date": now()[:10],
+        "date": timestamp()[:10],
         "model": style.encoder.name,
         "fingerprint": style.fingerprint,
         "documents": len(documents),
@@ -163,7 +167,7 @@ def about(documents: Sequence[Document], style: Style, version: str, folder: Pat
         "topics": len({d.domains for d in documents}),
         "folder": folder.name,
         "seconds": round(seconds),
-        "seed": recipe().mine.seed,
+        "seed": make_recipe().mine.seed,
     }
 
 
@@ -178,7 +182,7 @@ def table(reports: Sequence[Report]) -> dict[str, Any]:
         "anchors": reports[0].anchors,
         "pool": reports[0].pool,
         "chance": "By chance, triplet accuracy is 0.5.",
-        "figure_retrieval": retrieval(
+        "figure_retrieval": retrieval_panels(
             [r.ranker for r in reports], [r["R@20"] for r in reports], [r.same_field for r in reports]
         ),
         "topical_model": follows_topic(reports),
@@ -191,12 +195,12 @@ def follows_topic(reports: Sequence[Report]) -> bool:
     return all(r.same_field > r["Hit@1"].value for r in grains)
 
 
-def questions(asked: Sequence[Asked], shown: Asked) -> dict[str, Any]:
+def demo_questions(asked: Sequence[Asked], shown: Asked) -> dict[str, Any]:
     right = sum(q.rank == 1 for q in asked)
     return {"asked": asked, "shown": shown, "right": right, "expected": sum(q.first.probability for q in asked)}
 
 
-def verified(
+def verify_pairs_of_demo(
     ratios: dict[tuple[int, int], float], documents: Sequence[Document], scores: np.ndarray, cost: float
 ) -> dict[str, Any]:
     """A few pairs: one writer on two topics, two writers on one topic, two writers on two."""
@@ -211,7 +215,7 @@ def verified(
             "b": documents[b].id,
             "truth": "one writer" if (a, b) in same else "two writers",
             "llr": ratios[a, b],
-            "words": words(ratios[a, b]),
+            "words": ratio_in_words(ratios[a, b]),
         }
         for a, b in chosen
     ]

@@ -4,11 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
-from idiograph.baselines.bm25 import BM25
-from idiograph.baselines.delta import Delta
-from idiograph.baselines.ngrams import FunctionWords, NGrams, Words
 from idiograph.errors import ModelError, SpecError
-from idiograph.style.blend import Blend
+from idiograph.rankers.blend import Blend
+from idiograph.rankers.bm25 import BM25
+from idiograph.rankers.delta import Delta
+from idiograph.rankers.letters import FunctionWords, NGrams, WordTfIdf
 from idiograph.style.model import Progress, Ranker, Style
 
 DEFAULT_PATCH = "auto"
@@ -18,7 +18,7 @@ BASELINES: dict[str, Callable[[], Ranker]] = {
     "delta": Delta,
     "function-words": FunctionWords,
     "ngrams": NGrams,
-    "words": Words,
+    "words": WordTfIdf,
 }
 NATIVE = "native:"  # before a model that is to be run as its library runs it
 LAYERS = "layers:"  # before a model of which all layers are to be read, and not the last alone
@@ -44,9 +44,9 @@ def load(
     looked up in the local cache first.
     """
     from idiograph.neural.build import all_layers
-    from idiograph.neural.encoder import Encoder
+    from idiograph.neural.encoder import TorchEncoder
 
-    encoder = all_layers(folder_of(model)) if layers == "mean" else Encoder.open(folder_of(model))
+    encoder = all_layers(folder_of(model)) if layers == "mean" else TorchEncoder.open(folder_of(model))
     if window:
         encoder.window = min(window, encoder.reach)
     encoder.beyond = beyond

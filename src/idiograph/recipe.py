@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from idiograph.errors import InputError, SpecError
 from idiograph.presets import PRESETS
-from idiograph.spec import hint, unknown
+from idiograph.spec import did_you_mean, unknown_choice
 
 Preset = Literal["sound", "paper"]
 
@@ -297,10 +297,10 @@ class Recipe(Stage):
     train: TrainRecipe = TrainRecipe()
 
 
-def recipe(preset: str = "sound", changes: Mapping[str, Mapping[str, Any]] | None = None) -> Recipe:
+def make_recipe(preset: str = "sound", changes: Mapping[str, Mapping[str, Any]] | None = None) -> Recipe:
     """A preset with changes on top; each change is checked."""
     if preset not in PRESETS:
-        raise SpecError(unknown("preset", preset, PRESETS))
+        raise SpecError(unknown_choice("preset", preset, PRESETS))
     merged: dict[str, Any] = {"preset": preset}
     for layer in (PRESETS[preset], changes or {}):
         for stage, settings in layer.items():
@@ -308,7 +308,7 @@ def recipe(preset: str = "sound", changes: Mapping[str, Mapping[str, Any]] | Non
     try:
         return Recipe.model_validate(merged)
     except ValidationError as error:
-        raise SpecError(explain(error)) from error
+        raise SpecError(explain_error(error)) from error
 
 
 def read_recipe(path: Path) -> Recipe:
@@ -320,19 +320,19 @@ def read_recipe(path: Path) -> Recipe:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: not TOML: {error}") from error
     try:
-        return recipe(str(raw.pop("preset", "sound")), raw)
+        return make_recipe(str(raw.pop("preset", "sound")), raw)
     except SpecError as error:
         raise SpecError(f"{path}: {error}") from error
 
 
-def explain(error: ValidationError) -> str:
+def explain_error(error: ValidationError) -> str:
     """The first thing wrong with a recipe, in one line."""
     first = error.errors()[0]
     where = [str(part) for part in first["loc"]]
     table, key = f"[{where[0]}] " if len(where) > 1 else "", where[min(len(where), 2) - 1]
     if first["type"] == "extra_forbidden":
         stage = Recipe.model_fields[where[0]].annotation if len(where) > 1 else Recipe
-        return f"{table}has no key '{key}'{hint(key, getattr(stage, 'model_fields', {}))}"
+        return f"{table}has no key '{key}'{did_you_mean(key, getattr(stage, 'model_fields', {}))}"
     return f"{table}{key}: {first['msg'].lower()}, but got {first['input']!r}"
 
 
@@ -341,14 +341,14 @@ def to_toml(value: Recipe) -> str:
     lines = [f'preset = "{value.preset}"']
     for name, stage in value:
         if isinstance(stage, Stage):
-            lines += ["", f"[{name}]", *(f"{key} = {literal(item)}" for key, item in stage)]
+            lines += ["", f"[{name}]", *(f"{key} = {toml_literal(item)}" for key, item in stage)]
     return "\n".join(lines) + "\n"
 
 
-def literal(value: Any) -> str:
+def toml_literal(value: Any) -> str:
     """A TOML literal of a setting: text, number, truth value or a flat list of these."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, tuple):
-        return f"[{', '.join(map(literal, value))}]"
+        return f"[{', '.join(map(toml_literal, value))}]"
     return f'"{value}"' if isinstance(value, str) else str(value)

@@ -17,7 +17,7 @@ import socket
 import threading
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
 
 from idiograph.errors import InputError, ServiceError, SpecError
-from idiograph.spec import unknown
+from idiograph.spec import unknown_choice
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -51,7 +51,7 @@ class Failure:
     detail: str = field(default="", compare=False)
 
 
-def run(
+def run_items(
     function: Callable[[Item], Result],
     items: Iterable[Item],
     runner: str = "inline",
@@ -64,11 +64,11 @@ def run(
     items and results must pickle. `address` is a Ray cluster; without it, `ray` uses the connection that there is
     or starts a cluster on this machine.
 
-    >>> list(run(abs, [3, -4]))
+    >>> list(run_items(abs, [3, -4]))
     [3, 4]
     """
     if runner not in RUNNERS:
-        raise SpecError(unknown("runner", runner, RUNNERS))
+        raise SpecError(unknown_choice("runner", runner, RUNNERS))
     if workers is not None and workers < 1:
         raise SpecError(f"the number of workers must be 1 or more, but got {workers}")
     return RUNNERS[runner](function, items, workers, address)
@@ -97,7 +97,7 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def ordered(
+def ordered_results(
     submit: Callable[[Item], Future[Result]], items: Iterable[Item], window: int
 ) -> Iterator[tuple[Item, Future[Result]]]:
     """Submit items as results leave, at most `window` ahead; futures come out in the order of the items."""
@@ -110,28 +110,30 @@ def ordered(
         yield pending.popleft()
 
 
-def inline(
+def run_inline(
     function: Callable[[Item], Result], items: Iterable[Item], _workers: int | None, _address: str | None
 ) -> Iterator[Result]:
     """In this process, one after another."""
     return map(function, items)
 
 
-def processes(
+def run_in_processes(
     function: Callable[[Item], Result], items: Iterable[Item], workers: int | None, _address: str | None
 ) -> Iterator[Result | Failure]:
     """In freshly started Python processes on this machine, which end with the iteration or with this process."""
     workers = workers or cores()
-    with team(function, workers) as submit:
-        for _, future in ordered(submit, items, WINDOW * workers):
+    with start_children(function, workers) as submit:
+        for _, future in ordered_results(submit, items, WINDOW * workers):
             yield future.result()
 
 
 @contextmanager
-def team(function: Callable[[Item], Result], workers: int) -> Iterator[Callable[[Item], Future[Result | Failure]]]:
+def start_children(
+    function: Callable[[Item], Result], workers: int
+) -> Iterator[Callable[[Item], Future[Result | Failure]]]:
     """A function that hands an item to the next idle worker. A thread per worker waits for the answers."""
-    members = [Worker(function) for _ in range(workers)]
-    idle: SimpleQueue[Worker[Item, Result]] = SimpleQueue()
+    members = [RunnerChild(function) for _ in range(workers)]
+    idle: SimpleQueue[RunnerChild[Item, Result]] = SimpleQueue()
     for member in members:
         idle.put(member)
 
@@ -160,7 +162,7 @@ def team(function: Callable[[Item], Result], workers: int) -> Iterator[Callable[
 
 
 @dataclass(frozen=True, slots=True)
-class Child:
+class WorkerProcess:
     """A running worker process and our end of the pipe to it."""
 
     process: BaseProcess
@@ -193,27 +195,27 @@ class Child:
         return f"exit code {code}" if code >= 0 else f"killed by {signal.Signals(-code).name}"
 
 
-class Worker(Generic[Item, Result]):
+class RunnerChild(Generic[Item, Result]):
     """A process that answers one item at a time, so that a death has one culprit; started when needed, and again."""
 
     def __init__(self, function: Callable[[Item], Result]) -> None:
         self._function = function
         self._lock = threading.Lock()
         self._closed = False
-        self._child: Child | None = None
+        self._child: WorkerProcess | None = None
 
     def call(self, item: Item) -> Result | Failure:
         message, how = pickle.dumps(item), ""
         for _ in range(TRIES):
             answer = (self._child or self._start()).ask(message)
             if answer is not None:
-                return unpack(answer)
+                return unpack_answer(answer)
             how = self.bury()
         return Failure(item, detail=how)
 
-    def _start(self) -> Child:
+    def _start(self) -> WorkerProcess:
         ours, theirs = CONTEXT.Pipe()
-        child = Child(CONTEXT.Process(target=serve, args=(theirs, self._function)), ours)
+        child = WorkerProcess(CONTEXT.Process(target=serve_items, args=(theirs, self._function)), ours)
         with self._lock:
             if self._closed:
                 raise CancelledError
@@ -239,7 +241,7 @@ class Worker(Generic[Item, Result]):
         return child.bury() if child else "never started"
 
 
-def serve(pipe: Connection, function: Callable[[Any], Any]) -> None:
+def serve_items(pipe: Connection, function: Callable[[Any], Any]) -> None:
     """The life of a worker process: say that it is there, then answer items until the parent goes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent says what happens
     threading.Thread(target=follow_parent, daemon=True).start()
@@ -274,12 +276,12 @@ def reply(function: Callable[[Any], Any], message: bytes) -> bytes:
     try:
         return pickle.dumps((True, function(pickle.loads(message))))
     except Exception as error:
-        told = portable(error)
+        told = portable_error(error)
         told.add_note(f"in a worker process:\n{traceback.format_exc()}")
         return pickle.dumps((False, told))
 
 
-def portable(error: Exception) -> Exception:
+def portable_error(error: Exception) -> Exception:
     """The error itself if it survives pickling, else its words."""
     try:
         pickle.loads(pickle.dumps(error))
@@ -288,14 +290,14 @@ def portable(error: Exception) -> Exception:
     return error
 
 
-def unpack(answer: bytes) -> Any:
+def unpack_answer(answer: bytes) -> Any:
     good, value = pickle.loads(answer)
     if not good:
         raise value
     return value
 
 
-def on_ray(
+def run_on_ray(
     function: Callable[[Item], Result], items: Iterable[Item], workers: int | None, address: str | None
 ) -> Iterator[Result | Failure]:
     """As Ray tasks; those of a lost node run again elsewhere. `workers` is the size of a cluster that we start here."""
@@ -305,10 +307,10 @@ def on_ray(
     except ModuleNotFoundError as error:
         raise SpecError("the runner 'ray' needs Ray; install it: pip install 'idiograph[ray]'") from error
 
-    with connected(address, workers):
+    with ray_cluster(address, workers):
         task, shared = ray.remote(max_retries=RAY_RETRIES)(apply), ray.put(function)  # sent to each node once
         window = WINDOW * (workers or int(ray.cluster_resources().get("CPU", 1)))
-        for item, future in ordered(lambda item: task.remote(shared, item).future(), items, window):
+        for item, future in ordered_results(lambda item: task.remote(shared, item).future(), items, window):
             try:
                 yield future.result()
             except RayTaskError as error:
@@ -322,7 +324,7 @@ def apply(function: Callable[[Item], Result], item: Item) -> Result:
 
 
 @contextmanager
-def connected(address: str | None, workers: int | None) -> Iterator[None]:
+def ray_cluster(address: str | None, workers: int | None) -> Iterator[None]:
     """A Ray connection: the one that the caller has made, or else one that ends with the run."""
     import ray
 
@@ -351,4 +353,42 @@ def knock(address: str) -> None:
         socket.create_connection((host, int(port)), timeout=10).close()
 
 
-RUNNERS: dict[str, Runner] = {"inline": inline, "processes": processes, "ray": on_ray}
+RUNNERS: dict[str, Runner] = {"inline": run_inline, "processes": run_in_processes, "ray": run_on_ray}
+
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+Progress = Callable[[int, int | None, str], None]
+
+
+@dataclass(frozen=True)
+class Workers:
+    """`inline`, `processes` or `ray`, with how many workers and on which cluster."""
+
+    runner: str = "inline"
+    workers: int | None = None
+    address: str | None = None
+    progress: Progress | None = None
+
+    def tell(self, done: int, total: int | None, what: str) -> None:
+        if self.progress:
+            self.progress(done, total, what)
+
+    def run(
+        self,
+        function: Callable[[Item], Result],
+        items: Sequence[Item],
+        what: str,
+        weight: Callable[[Item], int] = lambda _: 1,
+    ) -> Iterator[tuple[Item, Result]]:
+        """Each item with its result, in order; tells how much is done. A worker that died ends the stage, not for good."""
+        total, done = sum(map(weight, items)), 0
+        results = run_items(function, items, self.runner, self.workers, self.address)
+        for item, result in zip(items, results, strict=True):
+            if isinstance(result, Failure):
+                raise ServiceError(
+                    f"{what}: {result.reason} ({result.detail}); run it again, perhaps with fewer workers"
+                )
+            done += weight(item)
+            yield item, result
+            self.tell(done, total, what)

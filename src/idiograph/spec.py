@@ -11,7 +11,7 @@ from idiograph.errors import SpecError
 class Spec:
     """A parsed choice; its `str` is what the parser accepts.
 
-    >>> str(parse("ngram:2", "patch policy", ("ngram:N", "whole")))
+    >>> str(parse_spec("ngram:2", "patch policy", ("ngram:N", "whole")))
     'ngram:2'
     """
 
@@ -22,7 +22,7 @@ class Spec:
         return self.name if self.number is None else f"{self.name}:{self.number}"
 
 
-def parse(text: str, kind: str, known: Iterable[str]) -> Spec:
+def parse_spec(text: str, kind: str, known: Iterable[str]) -> Spec:
     """Read `text` as one of `known`, whose entries look like `word` or `ngram:N` (N a whole number from 1)."""
     known = sorted(known)
     name, colon, argument = text.strip().partition(":")
@@ -32,17 +32,17 @@ def parse(text: str, kind: str, known: Iterable[str]) -> Spec:
         raise SpecError(f"{kind} '{text}' needs a whole number from 1 after the colon, such as '{name}:2'")
     if name in known and not colon:
         return Spec(name)
-    raise SpecError(unknown(kind, text, known))
+    raise SpecError(unknown_choice(kind, text, known))
 
 
-def unknown(kind: str, given: str, known: Iterable[str]) -> str:
+def unknown_choice(kind: str, given: str, known: Iterable[str]) -> str:
     """The sentence for a choice that does not exist, with the nearest one that does."""
     known = sorted(known)
     head = f"unknown {kind} '{given}'; choose from {', '.join(known)}"
-    return head + hint(given, known)
+    return head + did_you_mean(given, known)
 
 
-def hint(given: str, known: Iterable[str]) -> str:
+def did_you_mean(given: str, known: Iterable[str]) -> str:
     """` (did you mean 'x'?)`, or nothing when no known word is near."""
     name, _, argument = given.partition(":")
     names = {entry.partition(":")[0]: entry for entry in known}

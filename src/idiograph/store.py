@@ -65,12 +65,12 @@ def write_json(path: Path, value: Any) -> None:
 
 def seal(folder: Path, manifest: Manifest) -> Manifest:
     """Declare a folder finished."""
-    done = Manifest(**{**asdict(manifest), "fingerprint": fingerprint(folder), "created": now()})
+    done = Manifest(**{**asdict(manifest), "fingerprint": fingerprint(folder), "created": timestamp()})
     write_json(folder / MANIFEST, asdict(done))
     return done
 
 
-def now() -> str:
+def timestamp() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
@@ -93,7 +93,7 @@ def read_manifest(folder: Path, kind: str, make: str) -> Manifest:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def locked_folder(folder: Path) -> Iterator[None]:
     """Hold a folder for one writer; a second one is refused at once. The lock dies with the process."""
     make_folder(folder)
     with (folder / ".lock").open("w") as handle:
@@ -117,8 +117,8 @@ def draft(target: Path, overwrite: bool = False) -> Iterator[Path]:
     check_free(target, overwrite)
     hidden = target.parent / f".{target.name}.partial"
     make_folder(target.parent)
-    with locked(hidden):
-        clear(hidden)
+    with locked_folder(hidden):
+        clear_folder(hidden)
         try:
             yield hidden
         except BaseException:
@@ -141,7 +141,7 @@ def check_free(target: Path, overwrite: bool) -> None:
         raise ArtifactError(f"'{target}' was not made by idiograph (no {MANIFEST}): it is not overwritten")
 
 
-def clear(folder: Path) -> None:
+def clear_folder(folder: Path) -> None:
     """Remove what an earlier, killed run left in a hidden folder."""
     for path in folder.iterdir():
         if path.name != ".lock":
@@ -175,3 +175,28 @@ class Ledger:
             file.write(line)
             file.flush()
             os.fsync(file.fileno())
+
+
+def write_whole_file(path: Path, data: bytes) -> None:
+    """Write a file so that it is there whole or not at all, even after a power cut."""
+    partial = path.with_name(f".{path.name}.partial")
+    with partial.open("wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+    partial.replace(path)
+    folder = os.open(path.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+@contextmanager
+def explain_failed_writes(folder: Path) -> Iterator[None]:
+    """Say which folder could not be written, and that nothing is lost."""
+    try:
+        yield
+    except OSError as error:
+        hint = "run the same command again when that is mended: it goes on where it stopped"
+        raise ArtifactError(f"cannot write to '{folder}': {error.strerror or error}; {hint}") from error

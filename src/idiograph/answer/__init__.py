@@ -1,1 +1,1 @@
-"""Questions put to a trained style."""
+"""Who wrote this? Attribution, verification and what in the text speaks for it."""

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from idiograph.answer.calibrate import Calibration, effective, words
-from idiograph.answer.cohort import Cohort, cohort
-from idiograph.answer.index import Index, Passage
-from idiograph.answer.openset import Background, Open, background, open_answer
-from idiograph.answer.overlap import content_words, overlap
-from idiograph.answer.ranking import Matches, Ranking, rank
-from idiograph.answer.reading import passages
+from idiograph.answer.authors import IndexAuthors, author_sets_of
+from idiograph.answer.likelihood import Calibration, effective_count, ratio_in_words
+from idiograph.answer.openset import IndexCalibration, Open, calibration_of_index, open_answer
+from idiograph.answer.overlap import content_words, word_overlap
+from idiograph.answer.passages import text_passages
+from idiograph.answer.ranking import Matches, Ranking, rank_candidates
 from idiograph.errors import InputError
+from idiograph.index.index import Index, Passage
 
 EVIDENCE = 3
 
@@ -93,23 +93,23 @@ def attribute(
     everything.
     """
     texts = [text] if isinstance(text, str) else list(text)
-    asked = [p for one in texts for p in passages(one, index.recipe.sentences)]
+    asked = [p for one in texts for p in text_passages(one, index.recipe.sentences)]
     index.refuse_empty()
-    everybody = cohort(index, by)
+    everybody = author_sets_of(index, by)
     closed = bool(candidates)
     wanted = everybody.named(candidates) if closed else np.ones(len(everybody.keys), bool)
     also = wanted if closed else None
-    found = rank(index, everybody, index.embed(asked), exclude=exclude, also=also, exact=exact).of(wanted)
+    found = rank_candidates(index, everybody, index.embed(asked), exclude=exclude, also=also, exact=exact).of(wanted)
     if not len(found):
         raise InputError(f"no author of index '{index.where}' is among the candidates")
-    known = background(index, by)
+    known = calibration_of_index(index, by)
     length = sum(len(one.split()) for one in texts)
     ratios = known.calibration.ratios(found.z, np.full(len(found), size_of(length)))
     none = open_answer(known, float(found.z[0]), size_of(length), 0.0 if closed else unknown)
-    chances = shares(ratios, found.weights) * (1 - none.probability)
-    proofs = evidence(index, everybody, asked, found.take(np.arange(min(k, len(found)))), known)
+    chances = shares_of_ratios(ratios, found.weights) * (1 - none.probability)
+    proofs = gather_evidence(index, everybody, asked, found.take(np.arange(min(k, len(found)))), known)
     best = [
-        candidate(everybody, found, at, (float(ratios[at]), float(chances[at])), proof, exclude)
+        make_candidate(everybody, found, at, (float(ratios[at]), float(chances[at])), proof, exclude)
         for at, proof in enumerate(proofs)
     ]
     return Attribution(tuple(best), none, stands_alone(best, none, closed), known.calibration, length, len(asked))
@@ -117,10 +117,10 @@ def attribute(
 
 def size_of(count: int) -> float:
     """log10 of the words of the question; what is known of the candidates counts as given."""
-    return float(effective(count, 1e9))
+    return float(effective_count(count, 1e9))
 
 
-def shares(ratios: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def shares_of_ratios(ratios: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
     """Ratios as shares of 1: how likely each candidate is if one of them it is, all being as likely before. A weight is
     the number of candidates that one stands for."""
     odds = 10.0 ** (ratios - ratios.max())
@@ -129,13 +129,13 @@ def shares(ratios: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray
 
 def stands_alone(found: Sequence[Candidate], none: Open, closed: bool) -> bool:
     """Does nobody stand out? Said of an open set where its calibrated answer is not for somebody in the index."""
-    from idiograph.answer.calibrate import INCONCLUSIVE
+    from idiograph.answer.likelihood import INCONCLUSIVE
 
     return found[0].llr < INCONCLUSIVE or (not closed and none.llr < INCONCLUSIVE)
 
 
-def candidate(
-    everybody: Cohort,
+def make_candidate(
+    everybody: IndexAuthors,
     found: Ranking,
     at: int,
     said: tuple[float, float],
@@ -146,30 +146,27 @@ def candidate(
     who = int(found.who[at])
     count = sum(everybody.documents[d] not in exclude for d in everybody.documents_of(who).tolist())
     about = (everybody.keys[who], everybody.names[who], float(found.scores[at]))
-    return Candidate(*about, llr, words(llr), chance, count, proof)
+    return Candidate(*about, llr, ratio_in_words(llr), chance, count, proof)
 
 
-def evidence(
-    index: Index, everybody: Cohort, asked: Sequence[str], found: Ranking, known: Background
+def gather_evidence(
+    index: Index, everybody: IndexAuthors, asked: Sequence[str], found: Ranking, known: IndexCalibration
 ) -> list[tuple[Evidence, ...]]:
     """For each candidate the best passage pair of their nearest documents."""
     places = [best_pairs(everybody, found.matches, int(who)) for who in found.who]
     used = sorted({row for each in places for _, row, _ in each})
     passage = dict(zip(used, index.passages_at(used), strict=True))
-    return [tuple(shown(asked[i], passage[row], score, known) for i, row, score in each) for each in places]
+    return [tuple(show_passage(asked[i], passage[row], score, known) for i, row, score in each) for each in places]
 
 
-def best_pairs(everybody: Cohort, matches: Matches, who: int) -> list[tuple[int, int, float]]:
+def best_pairs(everybody: IndexAuthors, matches: Matches, who: int) -> list[tuple[int, int, float]]:
     """(passage asked, passage found, score) of the documents that have the best ones."""
     documents = [d for d in everybody.documents_of(who).tolist() if not np.isnan(matches.near[d])]
     return sorted((matches.best(everybody, d) for d in documents), key=lambda pair: -pair[2])[:EVIDENCE]
 
 
-def shown(asked: str, passage: Passage, score: float, known: Background) -> Evidence:
-    shared = overlap(content_words(asked), content_words(passage.text))
+def show_passage(asked: str, passage: Passage, score: float, known: IndexCalibration) -> Evidence:
+    shared = word_overlap(content_words(asked), content_words(passage.text))
     usual = known.expected[0] + known.expected[1] * shared
     topical = shared > known.usual_overlap
     return Evidence(asked, passage.text, passage.doc_id, passage.title, score, shared, usual, topical)
-
-
-__all__ = ["Attribution", "Candidate", "Cohort", "Evidence", "attribute", "background"]

@@ -60,19 +60,21 @@ def explain(a: str, b: str, style: Style) -> Explanation:
     both = style.encode([a, b])
     one, two = both.take([0]), both.take([1])
     similar = one.vectors @ two.vectors.T
-    matches = list(one_way(similar, one, two, weight(style.score, len(similar)), from_b=False))
+    matches = list(one_way_matches(similar, one, two, patch_weight(style.score, len(similar)), from_b=False))
     if style.score == "symmetric":
-        matches += one_way(similar.T, two, one, weight(style.score, similar.shape[1]), from_b=True)
+        matches += one_way_matches(similar.T, two, one, patch_weight(style.score, similar.shape[1]), from_b=True)
     cut = any(tokens.cut for tokens in style.tokenize([a, b]))
     return Explanation(a, b, fsum(m.part for m in matches), tuple(matches), style.patch, style.score, cut)
 
 
-def weight(score: str, patches: int) -> float:
+def patch_weight(score: str, patches: int) -> float:
     """What one patch's similarity counts for in the score."""
     return {"maxsim": 1.0, "meansim": 1 / patches, "symmetric": 0.5 / patches}[score]
 
 
-def one_way(similar: NDArray[np.float32], one: Patches, two: Patches, share: float, from_b: bool) -> list[Match]:
+def one_way_matches(
+    similar: NDArray[np.float32], one: Patches, two: Patches, share: float, from_b: bool
+) -> list[Match]:
     best = similar.argmax(axis=1)
     found = []
     for i, j in enumerate(best):
@@ -82,10 +84,10 @@ def one_way(similar: NDArray[np.float32], one: Patches, two: Patches, share: flo
     return found
 
 
-def without(text: str, places: Sequence[tuple[int, int]]) -> str:
+def without_patches(text: str, places: Sequence[tuple[int, int]]) -> str:
     """A text without some of its patches; what is left is joined as it stood.
 
-    >>> without("one two three", [(4, 8)])
+    >>> without_patches("one two three", [(4, 8)])
     'one three'
     """
     kept, at = [], 0

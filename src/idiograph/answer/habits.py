@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from idiograph.corpus.anthology import anthology
-from idiograph.corpus.sentences import sentences
-from idiograph.corpus.stopwords import STOP_WORDS
+from idiograph.synth.anthology import anthology
+from idiograph.text.sentences import find_sentences
+from idiograph.text.words import STOP_WORDS
 
 TOKEN = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?|[^\w\s]")
 MARKS = {",": "comma", ";": "semicolon", ":": "colon", "(": "bracket", "—": "dash", "–": "dash", "!": "exclamation"}
@@ -99,7 +99,7 @@ def profile(text: str, lang: str = "en") -> dict[str, float]:
             found[key] = found.get(key, 0.0) + 1000 / count
     if lang == "en":
         found |= {f"connective|{c}": n for c in CONNECTIVES if (n := 1000 * occurrences(lower, c) / count)}
-        found |= dict(spellings(lower))
+        found |= dict(spelling_habits(lower))
     return found | rhythm(text, lang)
 
 
@@ -107,7 +107,7 @@ def occurrences(text: str, phrase: str) -> int:
     return len(re.findall(rf"\b{phrase}\b", text)) if phrase in text else 0
 
 
-def spellings(text: str) -> Iterator[tuple[str, float]]:
+def spelling_habits(text: str) -> Iterator[tuple[str, float]]:
     """The share of one of two spellings, where either occurs."""
     for name, (one, other) in PATTERNS.items():
         here, there = len(one.findall(text)), len(other.findall(text))
@@ -117,7 +117,7 @@ def spellings(text: str) -> Iterator[tuple[str, float]]:
 
 def rhythm(text: str, lang: str) -> dict[str, float]:
     """Length of sentences and words."""
-    lengths = [len(text[start:end].split()) for start, end in sentences(text, lang)] or [0]
+    lengths = [len(text[start:end].split()) for start, end in find_sentences(text, lang)] or [0]
     letters = [len(w) for w in re.findall(r"[^\W\d_]+", text)] or [0]
     return {
         "rhythm|words a sentence": float(np.mean(lengths)),
@@ -142,20 +142,20 @@ def norms(texts: Sequence[str], source: str, lang: str = "en") -> Norms:
 @cache
 def built_in() -> Norms:
     """The background that comes with the package: passages of about 200 words by its twelve writers."""
-    return norms([text for d in anthology() for text in pieces(d.text)], BACKGROUND)
+    return norms([text for d in anthology() for text in text_pieces(d.text)], BACKGROUND)
 
 
-def pieces(text: str, size: int = 200) -> list[str]:
+def text_pieces(text: str, size: int = 200) -> list[str]:
     """A text in pieces of about `size` words; a text that is shorter is one piece."""
     starts = [m.start() for m in re.finditer(r"\S+", text)]
     cuts = [*starts[::size], len(text)]
     return [text[a:b] for a, b in pairwise(cuts)][: max(len(starts) // size, 1)]
 
 
-def compare(a: str, b: str, known: Norms | None = None, lang: str = "en") -> Habits:
+def compare_habits(a: str, b: str, known: Norms | None = None, lang: str = "en") -> Habits:
     """Every habit of two texts against a background; both are averaged over pieces as long as the background's."""
     known = known or built_in()
-    one, two = (averaged(text, lang) for text in (a, b))
+    one, two = (average_habits(text, lang) for text in (a, b))
     rows = []
     for name, usual in known.mean.items():
         if name.startswith("variant|") and (name not in one or name not in two):
@@ -168,8 +168,8 @@ def compare(a: str, b: str, known: Norms | None = None, lang: str = "en") -> Hab
     return Habits(tuple(rows), sum(r.agreement for r in rows), known.source)
 
 
-def averaged(text: str, lang: str) -> dict[str, float]:
-    found = [profile(piece, lang) for piece in pieces(text)]
+def average_habits(text: str, lang: str) -> dict[str, float]:
+    found = [profile(piece, lang) for piece in text_pieces(text)]
     names = {name for one in found for name in one}
     share = ("variant|",)
     return {n: float(np.mean([one.get(n, 0.0) for one in found if n in one or not n.startswith(share)])) for n in names}

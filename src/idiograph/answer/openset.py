@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from idiograph.answer.calibrate import Calibration, Scored, effective, fit, words
-from idiograph.answer.cohort import Cohort, cohort
-from idiograph.answer.index import Index
-from idiograph.answer.overlap import content_words, overlap, usual
-from idiograph.answer.ranking import Ranking, rank
+from idiograph.answer.authors import IndexAuthors, author_sets_of
+from idiograph.answer.likelihood import Calibration, Scored, effective_count, fit_scores, ratio_in_words
+from idiograph.answer.overlap import content_words, usual_overlap, word_overlap
+from idiograph.answer.ranking import Ranking, rank_candidates
 from idiograph.errors import InputError
+from idiograph.index.index import Index
 from idiograph.style.tokens import Ints
 
 NOTES = {"set": "background", "author": "background-author"}  # kept beside the index
@@ -21,7 +21,7 @@ STRANGERS = 20  # different authors that each question is compared with
 
 
 @dataclass(frozen=True, slots=True)
-class Background:
+class IndexCalibration:
     """What comparisons inside an index look like."""
 
     calibration: Calibration  # of a candidate's standing
@@ -35,7 +35,7 @@ class Background:
         return {"calibration": self.calibration.to_json(), "open_set": self.open_set.to_json(), **rest}
 
     @classmethod
-    def from_json(cls, found: dict[str, Any]) -> "Background":
+    def from_json(cls, found: dict[str, Any]) -> "IndexCalibration":
         learned = {name: Calibration.from_json(found[name]) for name in ("calibration", "open_set")}
         intercept, slope = found["expected"]
         rest = {"usual_overlap": found["usual_overlap"], "version": found["version"]}
@@ -52,17 +52,17 @@ class Open:
     prior: float
 
 
-def open_answer(known: Background, z: float, size: float, prior: float) -> Open:
+def open_answer(known: IndexCalibration, z: float, size: float, prior: float) -> Open:
     """What the best candidate's standing says about somebody who is not here. `prior`: of that, before the text."""
     llr = known.open_set.llr(z, size)
-    said = words(llr).replace("the same author", "a writer in the index")
+    said = ratio_in_words(llr).replace("the same author", "a writer in the index")
     said = said.replace("different authors", "a writer who is not in the index")
     chance = prior / (prior + (1 - prior) * 10**llr)
     return Open(llr, said, chance, prior)
 
 
 @dataclass
-class Tally:
+class OpenSetTally:
     """Comparisons while documents are asked about."""
 
     scores: list[float]
@@ -78,35 +78,37 @@ class Tally:
         return Scored(np.array(self.scores), np.array(self.sizes), np.array(self.truth, dtype=bool))
 
 
-def learn(index: Index, by: str = "set", seed: int = 7) -> Background:
+def calibrate_index(index: Index, by: str = "set", seed: int = 7) -> IndexCalibration:
     """Calibrate on the index itself."""
-    everybody = cohort(index, by)
+    everybody = author_sets_of(index, by)
     owned = everybody.members[np.repeat(everybody.sizes > 1, everybody.sizes)]
     random = np.random.default_rng(seed)
-    pairs, best, near = Tally([], [], []), Tally([], [], []), list[tuple[float, float]]()
+    pairs, best, near = OpenSetTally([], [], []), OpenSetTally([], [], []), list[tuple[float, float]]()
     for document in dict.fromkeys(owned[random.permutation(len(owned))[:SAMPLE]].tolist()):
-        rows = question(everybody, document, random)
+        rows = draw_question(everybody, document, random)
         texts = [p.text for p in index.passages_at(rows)]
-        size = float(effective(sum(len(t.split()) for t in texts), 1e9))
+        size = float(effective_count(sum(len(t.split()) for t in texts), 1e9))
         writers = frozenset(index.documents[document].authors)
         own = everybody.of_people(writers)
-        found = rank(index, everybody, index.vectors_at(rows), exclude=[everybody.documents[document]], also=own)
-        ask(everybody, found, writers, size, (pairs, best), random)
+        found = rank_candidates(
+            index, everybody, index.vectors_at(rows), exclude=[everybody.documents[document]], also=own
+        )
+        ask_stranger(everybody, found, writers, size, (pairs, best), random)
         near.append(nearest_stranger(index, texts[0], found, writers))
     source = index.about.get("source") or index.where
     style = index.style.fingerprint
     texts = [p.text for p in index.passages_at(np.arange(0, len(index), max(1, len(index) // 60)))]
     crossed = [(a, b) for a in texts for b in texts if a < b]
-    return Background(
-        fit(pairs.scored(), style, source),
-        fit(best.scored(), style, source),
-        usual([a for a, _ in crossed], [b for _, b in crossed]),
+    return IndexCalibration(
+        fit_scores(pairs.scored(), style, source),
+        fit_scores(best.scored(), style, source),
+        usual_overlap([a for a, _ in crossed], [b for _, b in crossed]),
         straight(near),
         index.version,
     )
 
 
-def question(everybody: Cohort, document: int, random: np.random.Generator) -> Ints:
+def draw_question(everybody: IndexAuthors, document: int, random: np.random.Generator) -> Ints:
     """A run of a document's passages, of a length from the ladder."""
     rows = everybody.passages_of([document])
     size = min(LENGTHS[int(random.integers(len(LENGTHS)))], len(rows))
@@ -114,12 +116,12 @@ def question(everybody: Cohort, document: int, random: np.random.Generator) -> I
     return rows[start : start + size]
 
 
-def ask(
-    everybody: Cohort,
+def ask_stranger(
+    everybody: IndexAuthors,
     found: Ranking,
     writers: frozenset[str],
     size: float,
-    tallies: tuple[Tally, Tally],
+    tallies: tuple[OpenSetTally, OpenSetTally],
     random: np.random.Generator,
 ) -> None:
     """Note how the writer and some strangers stand, and who is first with the writer there and without."""
@@ -146,7 +148,7 @@ def nearest_stranger(index: Index, text: str, found: Ranking, writers: frozenset
         row = int(found.matches.passages[at])
         if not writers & set(index.documents[index.owner[row]].authors):
             other = index.passages_at([row])[0].text
-            return overlap(content_words(text), content_words(other)), float(scores[at])
+            return word_overlap(content_words(text), content_words(other)), float(scores[at])
     return 0.0, 0.0
 
 
@@ -159,16 +161,16 @@ def straight(points: list[tuple[float, float]]) -> tuple[float, float]:
     return float(y.mean() - slope * x.mean()), slope
 
 
-def background(index: Index, by: str = "set") -> Background:
+def calibration_of_index(index: Index, by: str = "set") -> IndexCalibration:
     """What scores mean in this index; learned once, kept beside it, and learned again when documents came or went."""
     try:
-        found = Background.from_json(index.read_note(NOTES[by]) or {})
+        found = IndexCalibration.from_json(index.read_note(NOTES[by]) or {})
         if (found.version, found.calibration.style) == (index.version, index.style.fingerprint):
             return found
     except (ValueError, KeyError, TypeError):
         pass  # there is none yet, or an older or broken one: it is learned
     try:
-        found = learn(index, by)
+        found = calibrate_index(index, by)
     except InputError as error:
         raise InputError(f"index '{index.where}' cannot be calibrated: {error}") from error
     index.write_note(NOTES[by], found.to_json())

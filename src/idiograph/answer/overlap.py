@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from idiograph.corpus.stopwords import STOP_WORDS
+from idiograph.text.words import STOP_WORDS
 
 WORD = re.compile(r"[^\W\d_]{3,}")
 
@@ -18,12 +18,12 @@ def content_words(text: str, lang: str = "en") -> frozenset[str]:
     return frozenset(word.removesuffix("s") for word in WORD.findall(text.lower()) if word not in stop)
 
 
-def overlap(a: frozenset[str], b: frozenset[str]) -> float:
+def word_overlap(a: frozenset[str], b: frozenset[str]) -> float:
     """Jaccard index of two sets of words."""
     return len(a & b) / len(a | b) if a or b else 0.0
 
 
-def usual(left: Sequence[str], right: Sequence[str]) -> float:
+def usual_overlap(left: Sequence[str], right: Sequence[str]) -> float:
     """The overlap that 19 of 20 of these pairs stay under."""
-    found = sorted(overlap(content_words(a), content_words(b)) for a, b in zip(left, right, strict=True))
+    found = sorted(word_overlap(content_words(a), content_words(b)) for a, b in zip(left, right, strict=True))
     return found[int(0.95 * (len(found) - 1))] if found else 1.0

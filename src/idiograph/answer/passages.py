@@ -1,83 +1,85 @@
-"""Documents cut into the passages that an index holds, and what a search gives back."""
+"""Texts as their passages' patches, and the score of two texts: what verification calibrates.
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+A text is cut into passages of a few sentences, because that is what models were trained on and what their window holds.
+"""
 
-from idiograph.corpus.sentences import sentences, tiles
-from idiograph.recipe import IndexRecipe
-from idiograph.types import Document
+from collections.abc import Callable, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
 
-@dataclass(frozen=True, slots=True)
-class Passage:
-    """An indexed span, without its vectors; `text` is what stood at `start` to `end` of the document."""
+from idiograph.answer.pairs import LEAST_WORDS, TextPair
+from idiograph.errors import TooShort
+from idiograph.style.model import Ranker, Style
+from idiograph.style.patches import Patches
+from idiograph.style.score import TILE
+from idiograph.text.sentences import find_sentences, sentence_tiles
 
-    id: str
-    doc_id: str
-    title: str
-    text: str
-    authors: tuple[str, ...]
-    names: tuple[str, ...]
-    domains: tuple[str, ...]
-    year: int | None
-    lang: str
-    start: int = 0
-    end: int = 0
+SENTENCES = 4
+BLOCK = 64  # texts encoded at once
+Floats = NDArray[np.float64]
+Progress = Callable[[int, int | None, str], None]
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """A passage that was found, and its score."""
-
-    passage: Passage
-    score: float
-
-
-def passages(document: Document, recipe: IndexRecipe) -> list[Passage]:
-    """The spans of a document that go into the index; one without a letter or digit has nothing to compare."""
-    people = sorted(document.authors, key=lambda a: a.key)
-    found = tiles(sentences(document.text, document.lang or "en"), recipe.sentences)
-    found = [(start, end) for start, end in found if any(map(str.isalnum, document.text[start:end]))]
-    if recipe.spans_per_document:
-        found = spread(found, recipe.spans_per_document)
-    return [
-        Passage(
-            f"{document.id}#{start}",
-            document.id,
-            document.title,
-            document.text[start:end],
-            tuple(a.key for a in people),
-            tuple(a.name for a in people),
-            document.domains,
-            document.year,
-            document.lang,
-            start,
-            end,
-        )
-        for start, end in found
-    ]
+def text_passages(text: str, size: int = SENTENCES, lang: str = "en") -> list[str]:
+    """A text in passages of `size` sentences; refuses a text that is too short to say anything about."""
+    count = len(text.split())
+    if count < LEAST_WORDS:
+        raise TooShort(f"a text of {count} words is too short to say who wrote it; {LEAST_WORDS} are the least")
+    return [text[start:end] for start, end in sentence_tiles(find_sentences(text, lang), size)]
 
 
-def spread(found: list[tuple[int, int]], count: int) -> list[tuple[int, int]]:
-    """At most `count` of them, evenly from the beginning to the end.
+def read_passages(texts: Sequence[str], style: Style, progress: Progress | None = None) -> list[Patches]:
+    """The passages of each text, encoded."""
+    found: list[Patches] = []
+    for begin in range(0, len(texts), BLOCK):
+        parts = [text_passages(text) for text in texts[begin : begin + BLOCK]]
+        encoded = style.encode([p for part in parts for p in part])
+        ends = np.cumsum([len(part) for part in parts])
+        found += [encoded.take(np.arange(end - len(p), end)) for end, p in zip(ends, parts, strict=True)]
+        if progress:
+            progress(len(found), len(texts), "reading texts")
+    return found
 
-    >>> spread([(0, 1), (1, 2), (2, 3), (3, 4), (4, 5)], 3)
-    [(0, 1), (2, 3), (4, 5)]
+
+def text_score(a: Patches, b: Patches) -> float:
+    """Two texts, all the patches of each taken together: the mean over patches of their best match, from both sides.
+
+    A mean over pairs of passages is as good with a trained model, and worse with a general-purpose one.
     """
-    if len(found) <= count:
-        return found
-    return [found[round(at * (len(found) - 1) / max(count - 1, 1))] for at in range(count)]
+    rows = max(TILE // max(len(b.vectors), 1), 1)  # a text may be a whole folder: similarities are not held all at once
+    forward, backward = 0.0, np.full(len(b.vectors), -np.inf, np.float32)
+    for begin in range(0, len(a.vectors), rows):
+        similar = a.vectors[begin : begin + rows] @ b.vectors.T
+        forward += float(similar.max(axis=1).sum(dtype=np.float64))
+        np.maximum(backward, similar.max(axis=0), out=backward)
+    return (forward / len(a.vectors) + float(backward.mean(dtype=np.float64))) / 2
 
 
-def blocks(documents: Iterable[Document], recipe: IndexRecipe, size: int) -> Iterator[tuple[list[str], list[Passage]]]:
-    """The ids of whole documents and their passages, about `size` at a time."""
-    ids: list[str] = []
-    held: list[Passage] = []
-    for document in documents:
-        ids.append(document.id)
-        held += passages(document, recipe)
-        if len(held) >= size:
-            yield ids, held
-            ids, held = [], []
-    if ids:
-        yield ids, held
+def score_matrix(texts: Sequence[str], style: Style) -> Floats:
+    """The score of every text with every other."""
+    read_ = read_passages(texts, style)
+    scores = np.zeros((len(texts), len(texts)))
+    for i, a in enumerate(read_):
+        for j in range(i, len(read_)):
+            scores[i, j] = scores[j, i] = text_score(a, read_[j])
+    return scores
+
+
+def pair_scores(pairs: Sequence[TextPair], ranker: Ranker, progress: Progress | None = None) -> Floats:
+    """The score of each pair: of a style by its passages, of any other ranker by the whole texts from both sides."""
+    texts = list(dict.fromkeys(text for pair in pairs for text in (pair.a, pair.b)))
+    place = {text: at for at, text in enumerate(texts)}
+    if isinstance(ranker, Style):
+        parts = read_passages(texts, ranker, progress)
+        return np.array([text_score(parts[place[p.a]], parts[place[p.b]]) for p in pairs])
+    if hasattr(ranker, "score_pairs"):  # a method that looks at a pair and not at a matrix
+        return np.asarray(getattr(ranker, "score_pairs")([(p.a, p.b) for p in pairs]), np.float64)  # noqa: B009
+    between = ranker.compare(texts, texts)
+    return np.array(
+        [(between[place[p.a], place[p.b]] + between[place[p.b], place[p.a]]) / 2 for p in pairs], np.float64
+    )
+
+
+def word_counts(pairs: Sequence[TextPair]) -> tuple[Floats, Floats]:
+    return np.array([len(p.a.split()) for p in pairs]), np.array([len(p.b.split()) for p in pairs])

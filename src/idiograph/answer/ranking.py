@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from idiograph.answer.cohort import Bools, Cohort, Crowd, Floats
-from idiograph.answer.index import Index
+from idiograph.answer.authors import AuthorBest, Bools, Floats, IndexAuthors
+from idiograph.index.index import Index
 from idiograph.style.patches import Patches
 from idiograph.style.tokens import Ints
 
@@ -35,7 +35,7 @@ class Matches:
     scores: Floats32
     near: Floats  # of each document; NaN where it does not count or was not scored
 
-    def best(self, everybody: Cohort, document: int) -> tuple[int, int, float]:
+    def best(self, everybody: IndexAuthors, document: int) -> tuple[int, int, float]:
         """The passage of the text and the passage of a document that are most alike, and their score."""
         rows = np.intersect1d(everybody.passages_of([document]), self.passages, assume_unique=True)
         part = self.scores[:, np.searchsorted(self.passages, rows)]
@@ -67,9 +67,9 @@ class Ranking:
         return self.take(wanted[self.who])
 
 
-def rank(
+def rank_candidates(
     index: Index,
-    everybody: Cohort,
+    everybody: IndexAuthors,
     asked: Patches,
     *,
     exclude: Sequence[str] = (),
@@ -82,15 +82,15 @@ def rank(
     """
     index.refuse_empty()
     if exact or len(index) <= LARGE:
-        return everything(everybody, index.score_everything(asked), exclude)
-    seems = seeming(index, everybody, asked)
+        return everybody_ranking(everybody, index.score_everything(asked), exclude)
+    seems = seeming_scores(index, everybody, asked)
     seems[everybody.numbers(exclude)] = np.nan
-    return staged(index, everybody, asked, seems, np.zeros(len(everybody.keys), bool) if also is None else also)
+    return staged_scores(index, everybody, asked, seems, np.zeros(len(everybody.keys), bool) if also is None else also)
 
 
 def rank_each(
     index: Index,
-    everybody: Cohort,
+    everybody: IndexAuthors,
     asked: Patches,
     *,
     exclude: Sequence[str] = (),
@@ -99,29 +99,29 @@ def rank_each(
 ) -> Iterator[Ranking]:
     """`rank`, for every text alone."""
     if exact or len(index) <= LARGE:
-        yield from (everything(everybody, row[None], exclude) for row in index.score_everything(asked))
+        yield from (everybody_ranking(everybody, row[None], exclude) for row in index.score_everything(asked))
         return
     for at in range(len(asked)):
-        yield rank(index, everybody, asked.take([at]), exclude=exclude, also=also)
+        yield rank_candidates(index, everybody, asked.take([at]), exclude=exclude, also=also)
 
 
-def everything(everybody: Cohort, scores: Floats32, exclude: Sequence[str]) -> Ranking:
+def everybody_ranking(everybody: IndexAuthors, scores: Floats32, exclude: Sequence[str]) -> Ranking:
     """Everybody, from the scores of all passages."""
     passages = np.arange(scores.shape[1])
     near = everybody.near(passages, scores)
     near[everybody.numbers(exclude)] = np.nan
     each = everybody.scores(near)
     who = np.flatnonzero(~np.isnan(each))
-    z = Crowd.of(each[who]).standing(each[who])
+    z = AuthorBest.of(each[who]).standing(each[who])
     one = np.ones(len(who))
-    return ordered(Ranking(who, each[who], z, one, one > 0, Matches(passages, scores, near)))
+    return order_candidates(Ranking(who, each[who], z, one, one > 0, Matches(passages, scores, near)))
 
 
-def ordered(found: Ranking) -> Ranking:
+def order_candidates(found: Ranking) -> Ranking:
     return found.take(np.argsort(-found.scores, kind="stable"))
 
 
-def seeming(index: Index, everybody: Cohort, asked: Patches) -> Floats:
+def seeming_scores(index: Index, everybody: IndexAuthors, asked: Patches) -> Floats:
     """How near each document seems by its sketches."""
     rows, total = np.arange(len(index)), np.zeros(len(everybody.documents))
     for begin in range(0, len(asked), BLOCK):
@@ -130,28 +130,28 @@ def seeming(index: Index, everybody: Cohort, asked: Patches) -> Floats:
     return total / len(asked)
 
 
-def staged(index: Index, everybody: Cohort, asked: Patches, seems: Floats, also: Bools) -> Ranking:
+def staged_scores(index: Index, everybody: IndexAuthors, asked: Patches, seems: Floats, also: Bools) -> Ranking:
     """Score those who seem near and the panel, and say how they stand among everybody."""
     first = everybody.scores(seems)
     here = np.flatnonzero(~np.isnan(first))
     nearest = here[np.argsort(-first[here], kind="stable")[:NEAR]]
     sure = np.union1d(nearest, here[also[here]])
-    panel = drawn(np.setdiff1d(here, sure), len(everybody.keys))
+    panel = draw_documents(np.setdiff1d(here, sure), len(everybody.keys))
     who = np.union1d(sure, panel)
-    matches = matched(index, everybody, asked, chosen(everybody, who, seems))
-    scores = everybody.scores(carried(matches.near, seems))
-    z = estimated(first, scores, here, sure, panel).standing(scores[who])
+    matches = match_passages(index, everybody, asked, choose_documents(everybody, who, seems))
+    scores = everybody.scores(carry_over(matches.near, seems))
+    z = estimate_score(first, scores, here, sure, panel).standing(scores[who])
     weights = np.where(np.isin(who, panel), (len(here) - len(sure)) / max(len(panel), 1), 1.0)
-    return ordered(Ranking(who, scores[who], z, weights, np.isin(who, np.union1d(nearest, panel)), matches))
+    return order_candidates(Ranking(who, scores[who], z, weights, np.isin(who, np.union1d(nearest, panel)), matches))
 
 
-def drawn(rest: Ints, count: int) -> Ints:
+def draw_documents(rest: Ints, count: int) -> Ints:
     """The panel: some of the rest, the same people for every question as far as they are among it."""
     order = np.random.default_rng(7).permutation(count)
     return order[np.isin(order, rest)][:PANEL]
 
 
-def chosen(everybody: Cohort, who: Ints, seems: Floats) -> Ints:
+def choose_documents(everybody: IndexAuthors, who: Ints, seems: Floats) -> Ints:
     """The documents that are scored: those of each candidate that seem nearest."""
     found = []
     for at in who.tolist():
@@ -161,7 +161,7 @@ def chosen(everybody: Cohort, who: Ints, seems: Floats) -> Ints:
     return np.unique(np.concatenate(found))
 
 
-def matched(index: Index, everybody: Cohort, asked: Patches, documents: Ints) -> Matches:
+def match_passages(index: Index, everybody: IndexAuthors, asked: Patches, documents: Ints) -> Matches:
     """The passages of some documents that seem nearest to each passage of the text, scored exactly."""
     rows = np.sort(everybody.passages_of(documents))
     owner = everybody.owner[rows]
@@ -177,28 +177,28 @@ def matched(index: Index, everybody: Cohort, asked: Patches, documents: Ints) ->
     return Matches(passages, scores, everybody.near(passages, scores))
 
 
-def carried(near: Floats, seems: Floats) -> Floats:
+def carry_over(near: Floats, seems: Floats) -> Floats:
     """Documents that were not scored, as their sketches let one expect from those that were."""
     known = ~np.isnan(near)
-    slope = sloping(seems[known], near[known])
+    slope = slope_of(seems[known], near[known])
     guess = near[known].mean() + slope * (seems - seems[known].mean())
     return np.where(known, near, guess)
 
 
-def sloping(x: Floats, y: Floats) -> float:
+def slope_of(x: Floats, y: Floats) -> float:
     """The slope of y over x by least squares; 0 where x does not vary."""
     away = x - x.mean()
     return float(away @ y / (away @ away)) if len(x) > 2 and away @ away > 1e-12 else 0.0
 
 
-def estimated(first: Floats, scores: Floats, here: Ints, sure: Ints, panel: Ints) -> Crowd:
+def estimate_score(first: Floats, scores: Floats, here: Ints, sure: Ints, panel: Ints) -> AuthorBest:
     """The scores of everybody: some are known, the panel stands for the rest, corrected for how it differs by sketches."""
-    known = Crowd.of(scores[sure])
+    known = AuthorBest.of(scores[sure])
     rest = np.setdiff1d(here, sure)
     if not len(rest):
         return known
-    slope = sloping(first[panel], scores[panel])
+    slope = slope_of(first[panel], scores[panel])
     mean = scores[panel].mean() + slope * (first[rest].mean() - first[panel].mean())
     spread = scores[panel].var() + slope**2 * (first[rest].var() - first[panel].var())
     squares = len(rest) * (max(spread, 0.0) + mean**2)
-    return Crowd(len(here), known.total + len(rest) * float(mean), known.squares + float(squares))
+    return AuthorBest(len(here), known.total + len(rest) * float(mean), known.squares + float(squares))

@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idiograph.answer.attribute import size_of
-from idiograph.answer.calibrate import Calibration
-from idiograph.answer.cohort import cohort
-from idiograph.answer.index import Index
-from idiograph.answer.openset import background
-from idiograph.answer.ranking import Ranking, rank, rank_each
-from idiograph.answer.reading import LEAST_WORDS
-from idiograph.corpus.sentences import sentences
+from idiograph.answer.authors import author_sets_of
+from idiograph.answer.likelihood import Calibration
+from idiograph.answer.openset import calibration_of_index
+from idiograph.answer.passages import LEAST_WORDS
+from idiograph.answer.ranking import Ranking, rank_candidates, rank_each
 from idiograph.errors import InputError, TooShort
+from idiograph.index.index import Index
+from idiograph.text.sentences import find_sentences
 
 WINDOW, STEP = 8, 2  # sentences
 CHANGE = 2.0  # log10 of how much rarer a change of hand between two windows is than none
@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class AuthorStretch:
     """A stretch of the text and the candidate that it is given to: −1 for nobody here."""
 
     start: int
@@ -45,7 +45,7 @@ class Rolling:
     candidates: tuple[tuple[str, ...], ...]  # names
     llr: Floats
     owners: tuple[int, ...]
-    parts: tuple[Part, ...]
+    parts: tuple[AuthorStretch, ...]
 
     def to_json(self) -> dict[str, Any]:
         named = [", ".join(names) for names in self.candidates]
@@ -65,9 +65,9 @@ def rolling(
     exact: bool = False,
 ) -> Rolling:
     """Put every window of `window` sentences to the index; the k candidates that come first most often are kept."""
-    places = windows(text, window, step)
+    places = sentence_windows(text, window, step)
     index.refuse_empty()
-    everybody, known = cohort(index), background(index)
+    everybody, known = author_sets_of(index), calibration_of_index(index)
     wanted = everybody.named(candidates) if candidates else np.ones(len(everybody.keys), bool)
     asked = index.embed([text[start:end] for start, end in places])
     sizes = [size_of(len(text[start:end].split())) for start, end in places]
@@ -80,7 +80,7 @@ def rolling(
     chosen = np.isin(np.arange(len(wanted)), kept)
     for at, row in enumerate(rows):
         if not row.keys() >= set(kept):  # somebody who leads elsewhere did not seem near here
-            one = rank(index, everybody, asked.take([at]), also=chosen, **how)
+            one = rank_candidates(index, everybody, asked.take([at]), also=chosen, **how)
             row |= ratios_of(one.of(chosen), known.calibration, sizes[at])
     llr = np.array([[row.get(who, known.calibration.low) for who in kept] for row in rows])
     owners = path(llr, step / window)
@@ -94,11 +94,11 @@ def ratios_of(found: Ranking, calibration: Calibration, size: float) -> dict[int
     return dict(zip(found.who.tolist(), ratios.tolist(), strict=True))
 
 
-def windows(text: str, window: int, step: int) -> list[tuple[int, int]]:
+def sentence_windows(text: str, window: int, step: int) -> list[tuple[int, int]]:
     """Runs of `window` sentences, every `step`; the last one ends with the text."""
     if step < 1 or window < step:
         raise InputError(f"a window of {window} sentences cannot move by {step}; the step is from 1 to the window")
-    found = sentences(text)
+    found = find_sentences(text)
     count = len(text.split())
     if len(found) < 2 * window or count < 2 * LEAST_WORDS:
         raise TooShort(
@@ -136,7 +136,7 @@ def path(llr: Floats, share: float, change: float = CHANGE) -> tuple[int, ...]:
     return tuple(NOBODY if owner == nobody else owner for owner in reversed(found))
 
 
-def parts_of(places: Sequence[tuple[int, int]], owners: Sequence[int], llr: Floats) -> tuple[Part, ...]:
+def parts_of(places: Sequence[tuple[int, int]], owners: Sequence[int], llr: Floats) -> tuple[AuthorStretch, ...]:
     """Neighbouring windows of one owner as a part; where owners change, the border is between the windows' middles."""
     middles = [(start + end) / 2 for start, end in places]
     edges = [at for at in range(1, len(owners)) if owners[at] != owners[at - 1]]
@@ -145,5 +145,5 @@ def parts_of(places: Sequence[tuple[int, int]], owners: Sequence[int], llr: Floa
     for number, (first, last) in enumerate(zip([0, *edges], [*edges, len(owners)], strict=True)):
         owner = owners[first]
         mean = float(llr[first:last, owner].mean()) if owner >= 0 else 0.0
-        found.append(Part(borders[number], borders[number + 1], owner, mean))
+        found.append(AuthorStretch(borders[number], borders[number + 1], owner, mean))
     return tuple(found)

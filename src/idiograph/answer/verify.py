@@ -7,15 +7,24 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from idiograph.answer.calibrate import INCONCLUSIVE, Calibration, Scored, effective, fit, posterior, times, words
-from idiograph.answer.overlap import content_words, overlap, usual
-from idiograph.answer.pairing import Pair, draw
-from idiograph.answer.reading import Progress, pair_scores, passages, text_score, word_counts
-from idiograph.answer.register import ranges, unlike
-from idiograph.corpus.documents import Corpus
+from idiograph.answer.kinds import ranges_of_texts, unlike_ranges
+from idiograph.answer.likelihood import (
+    INCONCLUSIVE,
+    Calibration,
+    Scored,
+    effective_count,
+    fit_scores,
+    posterior,
+    ratio_in_words,
+    times,
+)
+from idiograph.answer.overlap import content_words, usual_overlap, word_overlap
+from idiograph.answer.pairs import TextPair, draw_pairs
+from idiograph.answer.passages import Progress, pair_scores, text_passages, text_score, word_counts
+from idiograph.corpus.corpus import Corpus
 from idiograph.errors import ArtifactError, InputError, ModelError
 from idiograph.recipe import CalibrateRecipe
-from idiograph.store import now, write_json
+from idiograph.store import timestamp, write_json
 from idiograph.style.model import Ranker, Style
 from idiograph.types import Document
 
@@ -25,7 +34,7 @@ SMALL = CalibrateRecipe(per_author=10, different=4, lengths=(4, 8, 16, 64))  # f
 
 
 @dataclass(frozen=True, slots=True)
-class Background:
+class PairCalibration:
     """What pairs from a known corpus look like: their scores, and how many content words they share."""
 
     calibration: Calibration
@@ -37,7 +46,7 @@ class Background:
         return {**about, "about": self.about}
 
     @classmethod
-    def from_json(cls, found: dict[str, Any]) -> "Background":
+    def from_json(cls, found: dict[str, Any]) -> "PairCalibration":
         return cls(Calibration.from_json(found["calibration"]), found["usual_overlap"], found["about"])
 
     def save(self, path: Path) -> None:
@@ -69,59 +78,59 @@ class Verdict:
         return asdict(self)
 
 
-def learn(
-    pairs: Sequence[Pair],
+def learn_from_pairs(
+    pairs: Sequence[TextPair],
     ranker: Ranker,
     source: str,
     recipe: CalibrateRecipe | None = None,
     *,
     preset: str = "sound",
     progress: Progress | None = None,
-) -> Background:
+) -> PairCalibration:
     """Learn from known pairs what scores mean."""
     recipe = recipe or CalibrateRecipe()
-    known = scored(pairs, ranker, progress)
+    known = score_known_pairs(pairs, ranker, progress)
     name = ranker.fingerprint if isinstance(ranker, Style) else ranker.name
-    shared = usual([p.a for p in pairs if not p.same], [p.b for p in pairs if not p.same])
+    shared = usual_overlap([p.a for p in pairs if not p.same], [p.b for p in pairs if not p.same])
     about = {
         "preset": preset,
         "recipe": recipe.model_dump(mode="json"),
-        "created": now(),
-        "languages": languages(pairs),
-        "register": ranges(sorted({text for p in pairs if p.same for text in (p.a, p.b)})),
+        "created": timestamp(),
+        "languages": main_languages(pairs),
+        "register": ranges_of_texts(sorted({text for p in pairs if p.same for text in (p.a, p.b)})),
     }
-    return Background(fit(known, name, source, recipe.method), shared, about)
+    return PairCalibration(fit_scores(known, name, source, recipe.method), shared, about)
 
 
-def scored(pairs: Sequence[Pair], ranker: Ranker, progress: Progress | None = None) -> Scored:
+def score_known_pairs(pairs: Sequence[TextPair], ranker: Ranker, progress: Progress | None = None) -> Scored:
     """Known pairs with their scores."""
     import numpy as np
 
     scores = pair_scores(pairs, ranker, progress)
-    return Scored(scores, effective(*word_counts(pairs)), np.array([p.same for p in pairs]))
+    return Scored(scores, effective_count(*word_counts(pairs)), np.array([p.same for p in pairs]))
 
 
-def languages(pairs: Sequence[Pair]) -> list[str]:
+def main_languages(pairs: Sequence[TextPair]) -> list[str]:
     """The languages that a twentieth of the pairs or more are in."""
     from collections import Counter
 
-    from idiograph.corpus.language import identify_many
+    from idiograph.text.language import identify_many
 
     found = Counter(lang for lang, _ in identify_many(p.a for p in pairs))
     return sorted(lang for lang, count in found.items() if count >= len(pairs) / 20)
 
 
-def background(
+def calibrate_on_documents(
     documents: Corpus | Sequence[Document], style: Style, source: str, recipe: CalibrateRecipe | None = None
-) -> Background:
+) -> PairCalibration:
     """Learn from documents of known writers what scores mean."""
-    return learn(draw(documents, recipe or SMALL), style, source, recipe or SMALL)
+    return learn_from_pairs(draw_pairs(documents, recipe or SMALL), style, source, recipe or SMALL)
 
 
-def open_background(path: Path, style: Style, preset: str = "sound") -> Background:
+def open_calibration(path: Path, style: Style, preset: str = "sound") -> PairCalibration:
     """A calibration from a file; refuses one that was made for another model, grain or preset."""
     try:
-        found = Background.from_json(json.loads(path.read_text(encoding="utf-8")))
+        found = PairCalibration.from_json(json.loads(path.read_text(encoding="utf-8")))
     except FileNotFoundError:
         raise ArtifactError(f"there is no calibration '{path}'; make it: {MAKE}") from None
     except (ValueError, KeyError, TypeError) as error:
@@ -140,7 +149,7 @@ def verify(
     a: str | Sequence[str],
     b: str | Sequence[str],
     style: Style,
-    known: Background,
+    known: PairCalibration,
     prior_odds: float = 1.0,
     *,
     anyway: bool = False,
@@ -151,18 +160,18 @@ def verify(
     """
     if prior_odds <= 0:
         raise InputError(f"prior odds must be above 0, but got {prior_odds:g}")
-    one, two = collected(a), collected(b)
-    score = text_score(*(style.encode([p for text in each for p in passages(text)]) for each in (one, two)))
+    one, two = as_texts(a), as_texts(b)
+    score = text_score(*(style.encode([p for text in each for p in text_passages(text)]) for each in (one, two)))
     lengths = (sum(len(t.split()) for t in one), sum(len(t.split()) for t in two))
-    size = float(effective(*lengths))
-    strange = unlike(one + two, known.about.get("register") or {})
+    size = float(effective_count(*lengths))
+    strange = unlike_ranges(one + two, known.about.get("register") or {})
     llr = 0.0 if strange and not anyway else known.calibration.llr(score, size)
-    shared = overlap(*(content_words(" ".join(each)) for each in (one, two)))
+    shared = word_overlap(*(content_words(" ".join(each)) for each in (one, two)))
     topical = shared > known.usual_overlap
     return Verdict(
         score=score,
         llr=llr,
-        words=words(llr),
+        words=ratio_in_words(llr),
         times=times(llr),
         same=None if abs(llr) < INCONCLUSIVE else llr > 0,
         probability=posterior(llr, prior_odds),
@@ -170,13 +179,13 @@ def verify(
         overlap=shared,
         topic_warning=topical,
         outside=() if anyway else tuple(strange),
-        warnings=tuple(caveats(one + two, llr, size, shared if topical else None, known, strange)),
+        warnings=tuple(caveats_of(one + two, llr, size, shared if topical else None, known, strange)),
         lengths=lengths,
         calibration=known.calibration,
     )
 
 
-def collected(given: str | Sequence[str]) -> list[str]:
+def as_texts(given: str | Sequence[str]) -> list[str]:
     """One text or several as a list; together they must be long enough, each alone is then cut into passages."""
     found = [given] if isinstance(given, str) else list(given)
     if not found:
@@ -184,11 +193,11 @@ def collected(given: str | Sequence[str]) -> list[str]:
     return found
 
 
-def caveats(
-    texts: Sequence[str], llr: float, size: float, shared: float | None, known: Background, strange: Sequence[str]
+def caveats_of(
+    texts: Sequence[str], llr: float, size: float, shared: float | None, known: PairCalibration, strange: Sequence[str]
 ) -> list[str]:
     """What a reader must know before trusting the ratio."""
-    from idiograph.corpus.language import identify
+    from idiograph.text.language import identify
 
     found = []
     least, most = known.calibration.sizes

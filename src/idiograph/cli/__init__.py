@@ -17,7 +17,7 @@ INTERRUPTED = 130  # as shells count it
 UsageError: Any = typer.BadParameter.__base__  # typer carries its own click, and names only the subclass
 
 
-def recipe(preset: Preset = "sound", recipe_file: RecipeFile = None) -> None:
+def recipe_command(preset: Preset = "sound", recipe_file: RecipeFile = None) -> None:
     """Print every setting as TOML, ready to be changed and passed to --recipe."""
     sys.stdout.write(to_toml(settings(preset, recipe_file, {})))
 
@@ -34,33 +34,33 @@ def root(
 
 
 COMMANDS: dict[str, Callable[..., Any]] = {
-    "demo": answers.demo,
-    "harvest": harvest.harvest,
-    "download": harvest.download,
-    "extract": harvest.extract,
-    "corpus": texts.corpus,
-    "mine": texts.mine,
-    "audit": texts.audit,
-    "topic": texts.topic,
-    "train": training.train,
-    "tune": training.tune,
-    "average": training.average,
-    "evaluate": models.evaluate,
-    "compare": models.compare,
-    "pan": pan.pan,
-    "pan19": pan.pan19,
-    "study": study.study,
+    "demo": answers.demo_command,
+    "harvest": harvest.harvest_command,
+    "download": harvest.download_command,
+    "extract": harvest.extract_command,
+    "corpus": texts.corpus_command,
+    "mine": texts.mine_command,
+    "audit": texts.audit_command,
+    "topic": texts.topic_command,
+    "train": training.train_command,
+    "tune": training.tune_command,
+    "average": training.average_command,
+    "evaluate": models.evaluate_command,
+    "compare": models.compare_command,
+    "pan": pan.pan_command,
+    "pan19": pan.pan19_command,
+    "study": study.study_command,
     "index": index.index,
     "search": index.search,
-    "attribute": attribution.attribute,
-    "calibrate": verification.calibrate,
-    "verify": verification.verify,
-    "explain": answers.explain,
-    "recipe": recipe,
+    "attribute": attribution.attribute_command,
+    "calibrate": verification.calibrate_command,
+    "verify": verification.verify_command,
+    "explain": answers.explain_command,
+    "recipe": recipe_command,
 }
 
 
-def build() -> typer.Typer:
+def build_app() -> typer.Typer:
     """The command line, with its commands in the order in which a newcomer meets them."""
     app = typer.Typer(
         name="idiograph",
@@ -72,7 +72,6 @@ def build() -> typer.Typer:
     app.callback(invoke_without_command=True)(root)
     for name, function in COMMANDS.items():
         app.command(name)(function)
-    app.command("stand-in", hidden=True)(harvest.stand_in)
     return app
 
 
@@ -82,7 +81,7 @@ def main() -> NoReturn:
     for name in ("LANCE_LOG", "LANCEDB_LOG"):
         os.environ.setdefault(name, "error")  # LanceDB warns of every table that is new
     try:
-        status = build()(standalone_mode=False)
+        status = build_app()(standalone_mode=False)
         if status == INTERRUPTED:  # typer answers Ctrl-C itself
             raise KeyboardInterrupt
     except UsageError as error:

@@ -9,21 +9,10 @@ from rich.text import Text
 
 from idiograph import __version__
 from idiograph.cli.models import print_reports
-from idiograph.cli.shared import (
-    AsJson,
-    Keep,
-    Model,
-    Patch,
-    bar,
-    err,
-    open_style,
-    out,
-    read_text,
-    say,
-)
+from idiograph.cli.shared import AsJson, Keep, Model, Patch, bar, err, open_style, out, read_text, say
 
 
-def explain(
+def explain_command(
     a: Annotated[Path, typer.Argument(help="A text file, or - for standard input.")],
     b: Annotated[Path, typer.Argument(help="Another text file.")],
     html: Annotated[Path | None, typer.Option(help="Write a page with the two texts side by side.")] = None,
@@ -39,12 +28,12 @@ def explain(
 ) -> None:
     """Show which patch of one text matched which of the other, and which habits they share; the parts add up."""
     from idiograph.answer.explain import explain as explain_
-    from idiograph.answer.habits import compare
+    from idiograph.answer.habits import compare_habits
 
     one, two = read_text(a), read_text(b)
     known = norms_of(corpus_folder) if corpus_folder else None
     found = explain_(one, two, open_style(model, patch, keep, score))
-    habits = compare(one, two, known)
+    habits = compare_habits(one, two, known)
     if html:
         html.write_text(explained_page(found, habits, a.name, b.name, count), encoding="utf-8")
         err.print(f"wrote {html}", highlight=False, soft_wrap=True)
@@ -56,24 +45,24 @@ def norms_of(folder: Path) -> Any:
     """What the writers of a corpus do."""
     from itertools import islice
 
-    from idiograph.answer.habits import norms, pieces
-    from idiograph.corpus.documents import Corpus
+    from idiograph.answer.habits import norms, text_pieces
+    from idiograph.corpus.corpus import Corpus
 
-    texts = [text for d in islice(Corpus(folder), 2000) for text in pieces(d.text)[:5]]
+    texts = [text for d in islice(Corpus(folder), 2000) for text in text_pieces(d.text)[:5]]
     return norms(texts, str(folder))
 
 
 def explained_page(found: Any, habits: Any, name_a: str, name_b: str, count: int) -> str:
-    from idiograph.answer.linked import linked, strips
-    from idiograph.pages import render
+    from idiograph.answer.report import linked_page, text_strips
+    from idiograph.html import render
 
     about = {"title": f"{name_a} and {name_b}", "score": found.score, "scorer": found.scorer, "patch": found.patch}
-    shown = {"best": found.best(count), "strips": strips(found), "cut": found.cut}
-    both = {"habits": habits, "shown_habits": ends(habits.rows, count)}
-    return render("explain.html", **about, **shown, **both, **linked(found, name_a, name_b))
+    shown = {"best": found.best(count), "strips": text_strips(found), "cut": found.cut}
+    both = {"habits": habits, "shown_habits": strongest_habits(habits.rows, count)}
+    return render("explain.html", **about, **shown, **both, **linked_page(found, name_a, name_b))
 
 
-def ends(rows: Any, count: int) -> list[Any]:
+def strongest_habits(rows: Any, count: int) -> list[Any]:
     """The habits that speak most for one hand, and those that speak most against it."""
     return [*rows[:count], *(row for row in rows[-(count // 2) :] if row.agreement < 0)] if len(rows) > count else rows
 
@@ -87,7 +76,7 @@ def print_explained(found: Any, habits: Any, count: int) -> None:
     table = Table("habit", title=f"habits, against {habits.background}; agreements sum to {habits.total:+.1f}")
     for name in ("first", "second", "usual", "z", "z", "agreement"):
         table.add_column(name, justify="right")
-    for h in ends(habits.rows, count):
+    for h in strongest_habits(habits.rows, count):
         usual = f"{h.usual:.2f} ± {h.spread:.2f}"
         said = (f"{h.a:.2f}", f"{h.b:.2f}", usual, f"{h.z_a:+.1f}", f"{h.z_b:+.1f}", f"{h.agreement:+.2f}")
         table.add_row(Text(f"{h.kind}: {h.name}"), *said)
@@ -96,7 +85,7 @@ def print_explained(found: Any, habits: Any, count: int) -> None:
 
 def print_matches(found: Any, count: int) -> None:
     out.print(f"score {found.score:.4f} ({found.scorer} over {found.patch} patches)", highlight=False)
-    out.print(shaded(found))
+    out.print(shade_matches(found))
     table = Table("in the first", "in the second")
     for name in ("similarity", "part of the score"):
         table.add_column(name, justify="right")
@@ -105,26 +94,26 @@ def print_matches(found: Any, count: int) -> None:
     out.print(table)
 
 
-def shaded(found: Any) -> Text:
+def shade_matches(found: Any) -> Text:
     """The first text, coloured by how near its counterpart is."""
-    from idiograph.answer.linked import shades
+    from idiograph.answer.report import match_shades
 
     forward = [m for m in found.matches if not m.from_b]
     text = Text(found.a)
-    for match, shade in zip(forward, shades([m.similarity for m in forward]), strict=True):
+    for match, shade in zip(forward, match_shades([m.similarity for m in forward]), strict=True):
         style = "bold green" if shade > 0.9 else "green" if shade > 0.7 else "cyan" if shade > 0.4 else "dim"
         text.stylize(style, match.start, match.end)
     return text
 
 
-def demo(
+def demo_command(
     out_folder: Annotated[Path, typer.Option("--out", "-o", help="Where to put the folders and the report.")] = Path(
         "demo"
     ),
     as_json: AsJson = False,
 ) -> None:
     """The whole line on the built-in corpus, ending in an HTML report."""
-    from idiograph.demo import demo as demo_
+    from idiograph.demo import run_demo as demo_
 
     with bar("demo") as update:
         found = demo_(out_folder, lambda what, done, total: update(done, total, what), __version__)

@@ -17,7 +17,7 @@ COLUMNS = ("text", "rank", "authors", "names", "score", "log10_lr", "in_words", 
 COLUMNS += ("topic_warning", "none_of_these", "evidence_document", "evidence_score", "evidence_overlap")
 
 
-def attribute(
+def attribute_command(
     index_folder: Annotated[str, typer.Argument(metavar="INDEX", help="An index folder.")],
     texts: Annotated[list[Path], typer.Argument(help="Text files, folders of .txt files, or - for standard input.")],
     k: Annotated[int, typer.Option("-k", help="How many candidates to show.", min=1)] = 5,
@@ -40,18 +40,18 @@ def attribute(
 ) -> None:
     """Rank the authors of an index for each text, with likelihood ratios and the passages behind them."""
     from idiograph.answer.attribute import attribute as attribute_
-    from idiograph.answer.index import Index
     from idiograph.answer.rolling import rolling as rolling_
+    from idiograph.index.index import Index
 
-    asked = questions(texts, lang, pool)
+    asked = read_questions(texts, lang, pool)
     opened = Index.open(index_folder, open_style(model, patch, keep))
     only = candidates or ()
     how: dict[str, Any] = {"candidates": only, "exact": exact}
     answers = {n: attribute_(t, opened, k, by=by, unknown=unknown, **how) for n, t in asked.items()}
     parts = {n: rolling_("\n\n".join(t), opened, k, window=window, **how) for n, t in asked.items() if rolling}
-    trail = audit(opened, by, only, unknown) | {"search": searched(len(opened), exact)}
+    trail = index_provenance(opened, by, only, unknown) | {"search": search_texts(len(opened), exact)}
     if html:
-        html.write_text(page(answers, parts, trail, bool(only)), encoding="utf-8")
+        html.write_text(write_attribution_page(answers, parts, trail, bool(only)), encoding="utf-8")
         err.print(f"wrote {html}", highlight=False, soft_wrap=True)
     if table:
         write_table(table, answers)
@@ -63,11 +63,11 @@ def attribute(
     say(found, as_json, lambda: print_answers(answers, parts))
 
 
-def questions(paths: Sequence[Path], lang: str, pool: bool) -> dict[str, list[str]]:
+def read_questions(paths: Sequence[Path], lang: str, pool: bool) -> dict[str, list[str]]:
     """Name → texts: each file is a question, or all together are one."""
     found: dict[str, list[str]] = {}
     for path in paths:
-        for file in listed(path):
+        for file in list_candidates(path):
             name = "pooled" if pool else str(file)
             found[name] = [*(found.get(name, []) if pool else []), long_enough(file, lang)]
     return found
@@ -75,17 +75,17 @@ def questions(paths: Sequence[Path], lang: str, pool: bool) -> dict[str, list[st
 
 def long_enough(file: Path, lang: str) -> str:
     """A text that something can be said about; what is too short is refused before a model is opened."""
-    from idiograph.answer.reading import passages
+    from idiograph.answer.passages import text_passages
 
     text = read_text(file, lang)
     try:
-        passages(text)
+        text_passages(text)
     except TooShort as error:
         raise TooShort(f"'{file}': {error}") from error
     return text
 
 
-def listed(path: Path) -> list[Path]:
+def list_candidates(path: Path) -> list[Path]:
     """The texts of a folder, or the file itself."""
     if not path.is_dir():
         return [path]
@@ -95,7 +95,7 @@ def listed(path: Path) -> list[Path]:
     return found
 
 
-def searched(passages: int, exact: bool) -> str:
+def search_texts(passages: int, exact: bool) -> str:
     """How candidates were found, in words."""
     from idiograph.answer.ranking import LARGE, NEAR, PANEL
 
@@ -104,15 +104,15 @@ def searched(passages: int, exact: bool) -> str:
     return f"the {NEAR} candidates who seem nearest were scored, and {PANEL} drawn at random who stand for the others"
 
 
-def audit(index: Any, by: str, candidates: Sequence[str], unknown: float) -> dict[str, Any]:
+def index_provenance(index: Any, by: str, candidates: Sequence[str], unknown: float) -> dict[str, Any]:
     """What somebody else needs to do it again."""
-    from idiograph.answer.openset import background
-    from idiograph.store import now
+    from idiograph.answer.openset import calibration_of_index
+    from idiograph.store import timestamp
 
-    known = background(index, by).calibration
+    known = calibration_of_index(index, by).calibration
     return {
         "version": f"idiograph {__version__}",
-        "date": now(),
+        "date": timestamp(),
         "model": index.about["model"],
         "model fingerprint": index.style.fingerprint,
         "score": index.style.score,
@@ -129,9 +129,9 @@ def audit(index: Any, by: str, candidates: Sequence[str], unknown: float) -> dic
     }
 
 
-def page(answers: dict[str, Any], parts: dict[str, Any], trail: dict[str, Any], closed: bool) -> str:
-    from idiograph.evaluate.evidence_plots import along
-    from idiograph.pages import render
+def write_attribution_page(answers: dict[str, Any], parts: dict[str, Any], trail: dict[str, Any], closed: bool) -> str:
+    from idiograph.html import render
+    from idiograph.plots.curves import along_axis
 
     shown = []
     for name, answer in answers.items():
@@ -139,7 +139,7 @@ def page(answers: dict[str, Any], parts: dict[str, Any], trail: dict[str, Any], 
         figure, rows = "", []
         if rolled:
             names = [", ".join(n) for n in rolled.candidates]
-            figure = along([start for start, _ in rolled.windows], rolled.llr, names, rolled.owners)
+            figure = along_axis([start for start, _ in rolled.windows], rolled.llr, names, rolled.owners)
             rows = rolled.to_json()["parts"]
         shown.append({"name": name, "answer": answer, "figure": figure, "parts": rows})
     return render("attribute.html", title="Who wrote this?", questions=shown, audit=trail, closed=closed)
@@ -192,7 +192,7 @@ def print_answer(path: str, answer: Any) -> None:
         overlap = f"{100 * e.overlap:.0f} % shared content words" + (": topic could explain it" if e.topical else "")
         head = Text(f"\n{best.names[0]}, {e.title or e.doc_id} ", style="bold")
         out.print(head.append(f"(similarity {e.score:.3f}, {overlap})", style="not bold dim"))
-        out.print(Text(f"  asked: {shorten(e.asked)}\n  found: {shorten(e.found)}"))
+        out.print(Text(f"  asked: {shorten_line(e.asked)}\n  found: {shorten_line(e.found)}"))
 
 
 def print_parts(rolled: Any) -> None:
@@ -203,6 +203,6 @@ def print_parts(rolled: Any) -> None:
     out.print(table)
 
 
-def shorten(text: str, size: int = 220) -> str:
+def shorten_line(text: str, size: int = 220) -> str:
     flat = " ".join(text.split())
     return flat if len(flat) <= size else flat[: size - 1] + "…"

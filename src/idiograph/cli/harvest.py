@@ -15,7 +15,6 @@ from idiograph.cli.shared import (
     Shard,
     Workers,
     bar,
-    out,
     say,
     settings,
     wrote,
@@ -27,7 +26,7 @@ Contact = Annotated[str | None, typer.Option(help="Your e-mail or page, so that 
 Licence = Annotated[str | None, typer.Option(help="open, any, or a list such as by,by-sa,cc0.")]
 
 
-def harvest(
+def harvest_command(
     out_folder: Out,
     since: Annotated[str | None, typer.Option(help="From this day on (2024-01-31), or `last` for what is new.")] = None,
     until: Annotated[str | None, typer.Option(help="Up to this day.")] = None,
@@ -45,17 +44,17 @@ def harvest(
     as_json: AsJson = False,
 ) -> None:
     """Fetch records from the HAL archive; goes on where an earlier run was stopped."""
-    from idiograph.corpus.harvest import harvest as harvest_
+    from idiograph.hal.harvest import harvest as harvest_
 
     given: dict[str, Any] = {"since": since, "until": until, "licence": licence, "portal": portal, "query": query}
     given |= {"limit": limit, "server": server, "contact": contact}
     given |= {name: tuple(v) if v else None for name, v in (("lang", lang), ("domain", domain), ("doctype", doctype))}
     with bar("harvesting") as update:
         done = harvest_(out_folder, settings(preset, recipe_file, {"harvest": given}).harvest, update)
-    finished(out_folder, done, as_json)
+    print_finished(out_folder, done, as_json)
 
 
-def download(
+def download_command(
     records: Annotated[Path, typer.Argument(help="A folder that `harvest` wrote.")],
     out_folder: Out,
     licence: Licence = None,
@@ -70,17 +69,17 @@ def download(
     as_json: AsJson = False,
 ) -> None:
     """Fetch the PDFs of records, one by one and politely; embargo and licence are respected."""
-    from idiograph.corpus.download import download as download_
+    from idiograph.hal.download import download as download_
 
     given = {"licence": licence, "max_bytes": max_bytes, "contact": contact, "runner": runner}
     given |= {"workers": workers, "address": address}
     chosen = settings(preset, recipe_file, {"download": given}).download
     with bar("downloading") as update:
         done = download_(records, out_folder, chosen, shard, update)
-    finished(out_folder, done, as_json)
+    print_finished(out_folder, done, as_json)
 
 
-def extract(
+def extract_command(
     pdfs: Annotated[Path, typer.Argument(help="A folder of PDFs.")],
     out_folder: Out,
     grobid: Annotated[Several, typer.Option(help="Address of a GROBID server; may be repeated.")] = None,
@@ -96,17 +95,17 @@ def extract(
     as_json: AsJson = False,
 ) -> None:
     """Turn PDFs into TEI, with GROBID servers or, without any, with the extractor that comes along."""
-    from idiograph.corpus.extract import extract as extract_
+    from idiograph.pdf.extract import extract as extract_
 
     given: dict[str, Any] = {"grobid": tuple(grobid) if grobid else None, "workers": workers, "timeout": timeout}
     given |= {"retry": retry or None, "prune": prune or None, "runner": runner, "address": address}
     chosen = settings(preset, recipe_file, {"extract": given}).extract
     with bar("extracting") as update:
         done = extract_(pdfs, out_folder, chosen, shard, update)
-    finished(out_folder, done, as_json)
+    print_finished(out_folder, done, as_json)
 
 
-def finished(folder: Path, done: Manifest, as_json: bool) -> None:
+def print_finished(folder: Path, done: Manifest, as_json: bool) -> None:
     counts = ", ".join(
         f"{count} {name}"
         for name, count in done.counts.items()
@@ -114,25 +113,3 @@ def finished(folder: Path, done: Manifest, as_json: bool) -> None:
     )
     found = {"counts": dict(done.counts), "dropped": dict(done.dropped), "fingerprint": done.fingerprint}
     say(found, as_json, lambda: wrote(folder, counts, done.dropped))
-
-
-def stand_in(
-    which: Annotated[str, typer.Argument(help="hal or grobid.")],
-    port: Annotated[int, typer.Option(help="0 takes a free one.")] = 0,
-    records: Annotated[int, typer.Option(help="Records that the HAL stand-in holds.", min=1)] = 100,
-) -> None:
-    """Run a server on this machine that behaves like HAL or GROBID, to try the line offline. Stop it with Ctrl-C."""
-    if which == "hal":
-        from idiograph.standin.archive import archive
-        from idiograph.standin.hal import Hal
-
-        server: Any = Hal(archive(records), port=port)
-    elif which == "grobid":
-        from idiograph.standin.grobid import Grobid
-
-        server = Grobid(port=port)
-    else:
-        raise typer.BadParameter(f"'{which}' is no stand-in; choose hal or grobid")
-    with server as running:
-        out.print(running.url, highlight=False)
-        running.thread.join()

@@ -55,27 +55,34 @@ def index(
     as_json: AsJson = False,
 ) -> None:
     """Embed a corpus into an index that can be asked who wrote a text; change an index, or say what is in it."""
-    from idiograph.answer.index import Crew, Index
+    from idiograph.index.embedded import EmbeddingWorkers
+    from idiograph.index.index import Index
     from idiograph.loading import load
 
     changes = {"dtype": dtype, "dim": dim, "spans_per_document": spans_per_document}
     chosen = settings(preset, recipe_file, {"style": {"keep": keep}, "index": changes})
-    check(corpus_folder, add, bool(delete) or compact or info, [n for n, v in changes.items() if v is not None])
+    check_index_options(
+        corpus_folder, add, bool(delete) or compact or info, [n for n, v in changes.items() if v is not None]
+    )
     style = open_style(model, patch, keep, chosen.style.score)
-    crew = Crew(runner, workers or None, address, partial(load, None if model == "default" else model, **grain(style)))
+    crew = EmbeddingWorkers(
+        runner, workers or None, address, partial(load, None if model == "default" else model, **grain(style))
+    )
     if corpus_folder is None:
         opened = Index.open(place, style)
         change(opened, delete or [], compact)
         note = ""
     else:
         with bar("embedding passages") as update:
-            opened = embedded(corpus_folder, place, style, chosen, crew, add=add, overwrite=overwrite, update=update)
+            opened = embed_corpus(
+                corpus_folder, place, style, chosen, crew, add=add, overwrite=overwrite, update=update
+            )
             update(len(opened), len(opened), "calibrating")
-            note = calibrated(opened)
-    say(about(opened, note), as_json, lambda: print_index(opened, note))
+            note = calibrate_new_index(opened)
+    say(print_index_note(opened, note), as_json, lambda: print_index(opened, note))
 
 
-def check(corpus: Path | None, add: bool, other: bool, fixed: list[str]) -> None:
+def check_index_options(corpus: Path | None, add: bool, other: bool, fixed: list[str]) -> None:
     """Refuse options that do not go together."""
     if corpus is None and not other:
         raise SpecError("give a CORPUS to index, or --delete, --compact or --info for an index that is there")
@@ -89,11 +96,11 @@ def grain(style: Any) -> dict[str, str]:
     return {"patch": style.patch, "keep": style.keep, "score": style.score}
 
 
-def embedded(
+def embed_corpus(
     corpus: Path, place: str, style: Any, chosen: Recipe, crew: Any, *, add: bool, overwrite: bool, update: Any
 ) -> Any:
-    from idiograph.answer.index import Index
-    from idiograph.corpus.documents import Corpus
+    from idiograph.corpus.corpus import Corpus
+    from idiograph.index.index import Index
 
     documents = Corpus(corpus)
     if not add:
@@ -123,17 +130,17 @@ def change(opened: Any, delete: list[str], compact: bool) -> None:
         opened.compact()
 
 
-def calibrated(opened: Any) -> str:
-    from idiograph.answer.attribute import background
+def calibrate_new_index(opened: Any) -> str:
+    from idiograph.answer.openset import calibration_of_index
 
     try:
-        known = background(opened).calibration
+        known = calibration_of_index(opened).calibration
     except InputError as error:
         return f"not calibrated: {error}"
     return f"calibrated on {known.same} same-author and {known.different} different-author comparisons"
 
 
-def about(opened: Any, note: str) -> dict[str, Any]:
+def print_index_note(opened: Any, note: str) -> dict[str, Any]:
     facts = {"passages": len(opened), "documents": len(opened.documents), "model": opened.style.name}
     facts |= {"fingerprint": opened.style.fingerprint, "bytes_per_passage": round(opened.bytes_per_passage, 1)}
     facts |= {"recipe": opened.about["recipe"], "preset": opened.about["preset"], "version": opened.version}
@@ -173,8 +180,10 @@ def search(
     as_json: AsJson = False,
 ) -> None:
     """Find the passages of an index whose style is nearest to each text."""
-    from idiograph.answer.index import Crew, Filter, Index
-    from idiograph.answer.parts import search_parts
+    from idiograph.index.embedded import EmbeddingWorkers
+    from idiograph.index.filter import Filter
+    from idiograph.index.index import Index
+    from idiograph.index.parts import search_parts
     from idiograph.loading import load
 
     asked = [read_text(path, lang) for path in texts]
@@ -189,13 +198,19 @@ def search(
     )
     style = open_style(model, patch, keep)
     opened = Index.open(place, style)
-    crew = Crew(runner, workers or None, address, partial(load, None if model == "default" else model, **grain(style)))
+    crew = EmbeddingWorkers(
+        runner, workers or None, address, partial(load, None if model == "default" else model, **grain(style))
+    )
     found = search_parts(opened, asked, k, only=only, exact=exact, depth=depth, parts=parts, crew=crew)
     answers = dict(zip(map(str, texts), found, strict=True))
-    say({path: [as_row(hit) for hit in hits] for path, hits in answers.items()}, as_json, lambda: print_all(answers))
+    say(
+        {path: [as_row(hit) for hit in hits] for path, hits in answers.items()},
+        as_json,
+        lambda: print_search_answers(answers),
+    )
 
 
-def print_all(answers: dict[str, Any]) -> None:
+def print_search_answers(answers: dict[str, Any]) -> None:
     for path, hits in answers.items():
         if hits:
             print_hits(path, hits)
@@ -213,10 +228,10 @@ def print_hits(path: str, hits: Any) -> None:
     table = Table("", "score", "authors", "document", "passage", title=path)
     for rank, hit in enumerate(hits, 1):
         p = hit.passage
-        table.add_row(str(rank), f"{hit.score:.4f}", ", ".join(p.names), p.title or p.doc_id, shorten(p.text))
+        table.add_row(str(rank), f"{hit.score:.4f}", ", ".join(p.names), p.title or p.doc_id, shorten_passage(p.text))
     out.print(table)
 
 
-def shorten(text: str, size: int = 160) -> str:
+def shorten_passage(text: str, size: int = 160) -> str:
     flat = " ".join(text.split())
     return flat if len(flat) <= size else flat[: size - 1] + "…"

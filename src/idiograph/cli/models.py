@@ -14,7 +14,7 @@ from idiograph.errors import InputError
 Measure = Annotated[str, typer.Option(help="R@K, Hit@K, nDCG@K or RR.")]
 
 
-def evaluate(
+def evaluate_command(
     rankers: Annotated[
         list[str],
         typer.Argument(
@@ -42,8 +42,8 @@ def evaluate(
     as_json: AsJson = False,
 ) -> None:
     """Measure rankers by retrieval on held-out triplets or a BEIR folder: RANKER [RANKER …] TRIPLETS."""
-    from idiograph.evaluate.bench import open_benchmarks
-    from idiograph.evaluate.run import evaluate as evaluate_
+    from idiograph.evaluate.retrieval import evaluate_ranker as evaluate_
+    from idiograph.mining.benchmark import open_benchmarks
 
     if len(rankers) < 2:
         raise InputError("name at least one ranker and the triplets: idiograph evaluate default bm25 data/base-4")
@@ -52,7 +52,7 @@ def evaluate(
     if verify:
         asked = {"calibrate": {"label": label, "split": (split,) if split else None}, "style": {"keep": keep}}
         chosen = settings(preset, recipe_file, asked)
-        systems = opened(rankers[:-1], patch or [], reading(chosen, keep))
+        systems = open_rankers(rankers[:-1], patch or [], reading_of_name(chosen, keep))
         verify_pairs(systems, Path(rankers[-1]), out_folder, as_json, chosen)
         return
     size = int(pool) if pool and pool.isdigit() else pool
@@ -61,25 +61,25 @@ def evaluate(
     benchmarks = of_one_size(found, chosen.evaluate.pool, chosen.evaluate.seed)
     reports: list[Any] = []
     with bar("evaluating") as update:
-        for ranker in opened(rankers[:-1], patch or [], reading(chosen, keep)):
-            reports += [evaluate_(ranker, each, chosen.evaluate, update, all_pairs) for each in benchmarks]
+        for ranker in open_rankers(rankers[:-1], patch or [], reading_of_name(chosen, keep)):
+            reports += [evaluate_(ranker, each, chosen.evaluate, update, pairs_by_model) for each in benchmarks]
     if out_folder:
-        write(reports, benchmarks, out_folder, chosen, trec=trec, beir=beir)
-    say([report.to_json() for report in reports], as_json, lambda: print_all(reports))
+        write_model_reports(reports, benchmarks, out_folder, chosen, trec=trec, beir=beir)
+    say([report.to_json() for report in reports], as_json, lambda: print_model_reports(reports))
 
 
-def all_pairs(*given: Any) -> Any:
+def pairs_by_model(*given: Any) -> Any:
     """How a model's passages are compared; without a model there is no need to open torch."""
-    from idiograph.neural.nearest import all_pairs as compared
+    from idiograph.neural.maxsim.pruned import fast_score_blocks as compared
 
     return compared(*given)
 
 
 def verify_pairs(rankers: Iterator[Any], source: Path, folder: Path | None, as_json: bool, chosen: Any) -> None:
     """How good the likelihood ratios of each ranker are on pairs of held-out authors."""
-    from idiograph.cli.verification import print_verified, verified
+    from idiograph.cli.verification import print_verified, verify_systems
 
-    found = verified([(ranker.name, ranker) for ranker in rankers], source, folder, chosen)
+    found = verify_systems([(ranker.name, ranker) for ranker in rankers], source, folder, chosen)
     say([each.to_json() for each in found], as_json, lambda: print_verified(found))
 
 
@@ -91,18 +91,18 @@ def of_one_size(benchmarks: Sequence[Any], pool: int | str, seed: int) -> list[A
     return [each.smaller(size, seed) for each in benchmarks]
 
 
-def write(
+def write_model_reports(
     reports: Sequence[Any], benchmarks: Sequence[Any], folder: Path, chosen: Any, *, trec: bool, beir: bool
 ) -> None:
-    from idiograph.evaluate.bench import write_beir
     from idiograph.evaluate.compare import VALUES, write_values
-    from idiograph.evaluate.report import domains_markdown, markdown
+    from idiograph.evaluate.report import domains_markdown, reports_as_markdown
     from idiograph.evaluate.trec import write_qrels, write_run
+    from idiograph.mining.benchmark import write_beir
 
     folder.mkdir(parents=True, exist_ok=True)
     found = [report.to_json() for report in reports]
     (folder / "report.json").write_text(json.dumps(found, indent=1), encoding="utf-8")
-    pages = [f"## {each.name}\n\n{markdown(on(reports, each))}\n" for each in benchmarks]
+    pages = [f"## {each.name}\n\n{reports_as_markdown(grain_of(reports, each))}\n" for each in benchmarks]
     pages += [f"### {r.ranker}, {r.benchmark}, by field\n\n{domains_markdown(r)}\n" for r in reports if r.domains]
     (folder / "report.md").write_text("\n".join(pages), encoding="utf-8")
     write_values(reports, folder / VALUES)
@@ -111,28 +111,28 @@ def write(
         place = each.name.replace("/", "-")
         if trec:
             write_qrels(each, folder / f"{place}.qrels", own)
-            for report in on(reports, each):
-                write_run(report, folder / f"{place}.{plain(report.ranker)}.run")
+            for report in grain_of(reports, each):
+                write_run(report, folder / f"{place}.{file_part(report.ranker)}.run")
         if beir:
             write_beir(each, folder / f"beir-{place}", chosen.evaluate.split, own)
 
 
-def on(reports: Sequence[Any], benchmark: Any) -> list[Any]:
+def grain_of(reports: Sequence[Any], benchmark: Any) -> list[Any]:
     return [report for report in reports if report.benchmark == benchmark.name]
 
 
-def plain(ranker: str) -> str:
+def file_part(ranker: str) -> str:
     """A ranker's name as part of a file's."""
     return "".join(c if c.isalnum() or c in "-._@" else "-" for c in ranker.replace(" ", ""))
 
 
-def compare(
+def compare_command(
     reports: Annotated[list[Path], typer.Argument(help="Folders that `evaluate -o` wrote.")],
     measure: Measure = "R@20",
     as_json: AsJson = False,
 ) -> None:
     """Which ranker beats which? Paired differences over the same anchors, with intervals over author-sets."""
-    from idiograph.evaluate.compare import compare as compare_
+    from idiograph.evaluate.compare import compare_rankers as compare_
     from idiograph.evaluate.compare import read_values
 
     found = compare_([values for folder in reports for values in read_values(folder)], measure)
@@ -153,12 +153,12 @@ def print_differences(found: Sequence[Any]) -> None:
     out.print(f"{note}: at most one chance in twenty that any verdict is wrong.", style="dim")
 
 
-def reading(chosen: Any, keep: str | None) -> dict[str, Any]:
+def reading_of_name(chosen: Any, keep: str | None) -> dict[str, Any]:
     """How a model reads and compares, by the recipe."""
     return {"keep": keep, "score": chosen.style.score, "beyond": chosen.style.beyond}
 
 
-def opened(names: Sequence[str], grains: Sequence[str], options: Mapping[str, Any]) -> Iterator[Any]:
+def open_rankers(names: Sequence[str], grains: Sequence[str], options: Mapping[str, Any]) -> Iterator[Any]:
     """Each ranker that is named; a model at each grain. A model is opened once, and its texts are read once."""
     from idiograph.loading import BASELINES, NATIVE, load_ranker, model_and_grain, terms
 
@@ -176,7 +176,7 @@ def opened(names: Sequence[str], grains: Sequence[str], options: Mapping[str, An
             yield from (ranker.at(grain) if grain else ranker for grain in asked)
 
 
-def print_all(reports: Sequence[Any]) -> None:
+def print_model_reports(reports: Sequence[Any]) -> None:
     for name in dict.fromkeys(report.benchmark for report in reports):
         print_reports([report for report in reports if report.benchmark == name])
 
@@ -191,7 +191,7 @@ def print_reports(reports: Any) -> None:
     table.add_column("topic", justify="right", no_wrap=True)
     for report in reports:
         cells = [
-            f"{row.value:.3f}\n[dim]{two(row.low)}–{two(row.high)}[/dim]"
+            f"{row.value:.3f}\n[dim]{two_digits(row.low)}–{two_digits(row.high)}[/dim]"
             for row in report.rows
             if row.measure not in left_out
         ]
@@ -204,6 +204,6 @@ def print_reports(reports: Any) -> None:
     )
 
 
-def two(value: float) -> str:
+def two_digits(value: float) -> str:
     """Two decimals without the leading zero: .32"""
     return f"{value:.2f}".replace("0.", ".")

@@ -12,27 +12,27 @@ from idiograph.cli.shared import AsJson, Keep, Preset, RecipeFile, bar, out, say
 from idiograph.errors import InputError
 
 
-def pan(
+def pan_command(
     truth: Annotated[Path, typer.Argument(help="truth.jsonl, or a PAN19 folder with its truth.")],
     answers: Annotated[Path, typer.Argument(help="answers.jsonl, or a folder with answers-PROBLEM.json.")],
     as_json: AsJson = False,
 ) -> None:
     """Score a submission as the PAN evaluators do: verification (PAN20 to 23) or attribution (PAN19)."""
     if truth.is_dir():
-        found = attribution(truth, answers)
+        found = attribution_scores(truth, answers)
     else:
-        from idiograph.evaluate.pan import read_answers, read_truth, scores
+        from idiograph.evaluate.pan import read_pan_answers, read_pan_truth, scores
 
-        found = scores(read_truth(truth), read_answers(answers))
+        found = scores(read_pan_truth(truth), read_pan_answers(answers))
     say(found, as_json, lambda: print_scores(found))
 
 
-def attribution(truth: Path, answers: Path) -> dict[str, float]:
+def attribution_scores(truth: Path, answers: Path) -> dict[str, float]:
     """Macro-F1 of every problem, and their mean."""
-    from idiograph.evaluate.problems import macro_f1, read_answers, read_problems
+    from idiograph.evaluate.problems import macro_f1, read_problem_answers, read_problems
 
     problems = read_problems(truth)
-    found = {each.name: macro_f1(each.truth, read_answers(answers, each.name)) for each in problems}
+    found = {each.name: macro_f1(each.truth, read_problem_answers(answers, each.name)) for each in problems}
     found["overall"] = sum(found.values()) / len(found)
     return {name: round(value, 3) for name, value in found.items()}
 
@@ -42,7 +42,7 @@ def print_scores(found: dict[str, float]) -> None:
         out.print(f"{name:<14}{value:.3f}", highlight=False)
 
 
-def pan19(
+def pan19_command(
     rankers: Annotated[
         list[str], typer.Argument(help="Rankers as for `evaluate`, and last the PAN19 folder or JSON lines file.")
     ],
@@ -60,9 +60,9 @@ def pan19(
     as_json: AsJson = False,
 ) -> None:
     """Put rankers to PAN19 as they are: RANKER [RANKER …] PAN19. Does the true candidate score highest?"""
-    from idiograph.cli.models import opened, reading
+    from idiograph.cli.models import open_rankers, reading_of_name
+    from idiograph.evaluate.attribution import evaluate_attribution
     from idiograph.evaluate.problems import read_problems
-    from idiograph.evaluate.zeroshot import zero_shot
 
     if len(rankers) < 2:
         raise InputError("name at least one ranker and the problems: idiograph pan19 default bm25 pan19/")
@@ -70,30 +70,30 @@ def pan19(
     problems = read_problems(Path(rankers[-1]), chosen.pan.lang)
     found: list[Any] = []
     with bar("comparing", len(problems)) as update:
-        options = {**reading(chosen, keep), "window": chosen.pan.window}
-        for ranker in opened(rankers[:-1], patch or [], options):
-            found.append(zero_shot(ranker, problems, chosen.pan, update))
+        options = {**reading_of_name(chosen, keep), "window": chosen.pan.window}
+        for ranker in open_rankers(rankers[:-1], patch or [], options):
+            found.append(evaluate_attribution(ranker, problems, chosen.pan, update))
     if out_folder:
-        write(found, out_folder, preset)
+        write_pan_report(found, out_folder, preset)
     say([one.to_json() for one in found], as_json, lambda: print_found(found, preset))
 
 
-def write(found: Sequence[Any], folder: Path, preset: str) -> None:
-    from idiograph.evaluate.problems import write_answers
-    from idiograph.evaluate.zeroshot import markdown
+def write_pan_report(found: Sequence[Any], folder: Path, preset: str) -> None:
+    from idiograph.evaluate.attribution import attribution_as_markdown
+    from idiograph.evaluate.problems import write_problem_answers
 
     folder.mkdir(parents=True, exist_ok=True)
     body = {"preset": preset, "rankers": [one.to_json() for one in found]}
     (folder / "pan19.json").write_text(json.dumps(body, indent=1), encoding="utf-8")
-    (folder / "pan19.md").write_text(markdown(found) + "\n", encoding="utf-8")
+    (folder / "pan19.md").write_text(attribution_as_markdown(found) + "\n", encoding="utf-8")
     for one in found:
         for each in one.attributed:
             name = one.ranker.replace(" @ ", "@").replace("/", "-").replace(":", "-")
-            write_answers(each.answers(), folder / "answers" / name, each.problem.name)
+            write_problem_answers(each.answers(), folder / "answers" / name, each.problem.name)
 
 
 def print_found(found: Sequence[Any], preset: str) -> None:
-    from idiograph.evaluate.zeroshot import PAPER
+    from idiograph.evaluate.attribution import PAPER
 
     first = found[0]
     table = Table(title=f"PAN19 {first.lang}, {preset}: {first.texts} texts by {first.authors} authors")

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from idiograph.errors import InputError
-from idiograph.recipe import Recipe, read_recipe, recipe
+from idiograph.recipe import Recipe, make_recipe, read_recipe
 
 out, err = Console(), Console(stderr=True)
 
@@ -37,10 +37,10 @@ def settings(preset: str, file: Path | None, changes: dict[str, dict[str, Any]])
     """A preset or a file, with the options given on top."""
     given = {stage: {k: v for k, v in keys.items() if v is not None} for stage, keys in changes.items()}
     if file is None:
-        return recipe(preset, given)
+        return make_recipe(preset, given)
     base = read_recipe(file)
     stages = [name for name in Recipe.model_fields if name != "preset"]
-    return recipe(base.preset, {s: {**getattr(base, s).model_dump(), **given.get(s, {})} for s in stages})
+    return make_recipe(base.preset, {s: {**getattr(base, s).model_dump(), **given.get(s, {})} for s in stages})
 
 
 @contextmanager
@@ -78,8 +78,8 @@ def wrote(folder: Path, what: str, dropped: Any = None) -> None:
 
 def read_text(path: Path, lang: str = "any") -> str:
     """A text from a file or, for `-`, from standard input; it must be in the language asked for."""
-    from idiograph.corpus.language import identify
     from idiograph.corpus.readers import decode, read_file
+    from idiograph.text.language import identify
 
     if str(path) == "-":
         text = decode(sys.stdin.buffer.read())

@@ -13,7 +13,7 @@ from idiograph.cli.shared import AsJson, Out, Preset, RecipeFile, bar, say, sett
 from idiograph.errors import InputError
 
 
-def study(
+def study_command(
     sources: Annotated[
         list[str], typer.Argument(help="Corpus folders, triplet folders, or `anthology`, the built-in corpus.")
     ],
@@ -51,11 +51,11 @@ def study(
 ) -> None:
     """Make every table and figure of the paper on your texts, with intervals; a stopped study goes on where it was."""
     from idiograph.study.prepare import open_pan
-    from idiograph.study.run import STAGES, Wanted
-    from idiograph.study.run import study as study_
+    from idiograph.study.run import STAGES, StudyRequest
+    from idiograph.study.run import run_study as study_
 
     chosen = settings(preset, recipe_file, {})
-    wanted = Wanted(
+    wanted = StudyRequest(
         chosen, backbones_of(backbone or []), quick, steps, tuple(stage or STAGES), device, workers, budget,
         (shlex.join(["idiograph", *sys.argv[1:]]),), __version__, open_pan(pan) if pan else {},
     )  # fmt: skip
@@ -70,11 +70,11 @@ def study(
     say(
         {"page": str(found.page), **found.counts},
         as_json,
-        lambda: wrote(found.page, told(found.runs, found.claims, quick)),
+        lambda: wrote(found.page, outcome_line(found.runs, found.claims, quick)),
     )
 
 
-def told(runs: int, claims: int, quick: bool) -> str:
+def outcome_line(runs: int, claims: int, quick: bool) -> str:
     warning = "; a quick run illustrates and decides nothing" if quick else ""
     return f"{runs} models, {claims} claims put to the test{warning}"
 

@@ -33,7 +33,7 @@ NEGATIVES = (
 )
 
 
-def corpus(
+def corpus_command(
     sources: Annotated[list[str], typer.Argument(help=HELP)],
     out_folder: Annotated[Path | None, typer.Option("--out", "-o", help="The folder to write.")] = None,
     citations: Annotated[
@@ -54,20 +54,20 @@ def corpus(
     as_json: AsJson = False,
 ) -> None:
     """Read texts with their authors into a corpus folder; `corpus stats FOLDER` shows what is in one."""
-    from idiograph.corpus.assemble import sources as read_sources
-    from idiograph.corpus.documents import Team, build
+    from idiograph.corpus.build import paper_sources as read_sources
+    from idiograph.corpus.corpus import BuildWorkers, build_corpus
 
     if sources[0] == "stats":
-        return stats(sources[1:], out_folder, as_json)
+        return stats_command(sources[1:], out_folder, as_json)
     if out_folder is None:
         raise InputError("say where the corpus goes: idiograph corpus TEXTS -o FOLDER")
     given = {"citations": citations, "formulae": formulae, "signals": signals or None}
     given |= {"duplicates": "keep" if keep_duplicates else None}
     chosen = settings(preset, recipe_file, {"corpus": given}).corpus
     inputs = {f"source {at}": source for at, source in enumerate(sources)}
-    team = Team(runner, workers, address, shard)
+    team = BuildWorkers(runner, workers, address, shard)
     with bar("reading") as update:
-        built = build(
+        built = build_corpus(
             read_sources(sources), out_folder, chosen, inputs=inputs, overwrite=overwrite, team=team, progress=update
         )
     for failure in built.failures[:20]:
@@ -82,17 +82,17 @@ def corpus(
     return say(found, as_json, lambda: wrote(out_folder, f"{built.documents} documents", built.dropped))
 
 
-def stats(folders: list[str], out_folder: Path | None, as_json: bool) -> None:
+def stats_command(folders: list[str], out_folder: Path | None, as_json: bool) -> None:
     """What is in a corpus; with -o also as a page with figures."""
-    from idiograph.corpus.documents import Corpus
-    from idiograph.corpus.stats import statistics
-    from idiograph.evaluate.plots import bars
-    from idiograph.pages import render
+    from idiograph.corpus.corpus import Corpus
+    from idiograph.corpus.stats import corpus_statistics
+    from idiograph.html import render
+    from idiograph.plots.panels import horizontal_bars
 
     if len(folders) != 1:
         raise InputError("name one corpus folder: idiograph corpus stats data/corpus")
     with bar("counting"):
-        found = statistics(Corpus(Path(folders[0])))
+        found = corpus_statistics(Corpus(Path(folders[0])))
     if out_folder:
         out_folder.mkdir(parents=True, exist_ok=True)
         words = {"words": found.word_entropy, "trigrams": found.trigram_entropy}
@@ -100,7 +100,7 @@ def stats(folders: list[str], out_folder: Path | None, as_json: bool) -> None:
             f"{kind}, corrected": {n or "(none)": e.corrected for n, e in v.items()} for kind, v in words.items()
         }
         sizes = {"documents": {str(size): float(count) for size, count in sorted(found.author_sets.sizes.items())[:12]}}
-        figures = {"entropy": bars(entropy, "bits"), "sizes": bars(sizes, "documents")}
+        figures = {"entropy": horizontal_bars(entropy, "bits"), "sizes": horizontal_bars(sizes, "documents")}
         page = render("stats.html", title="What is in the corpus", found=found, folder=folders[0], **figures)
         (out_folder / "stats.html").write_text(page, encoding="utf-8")
         err.print(f"wrote {out_folder / 'stats.html'}", highlight=False, soft_wrap=True)
@@ -122,7 +122,7 @@ def print_stats(found: Any) -> None:
     out.print(f"words and marks in a span, by its number of sentences: {lengths}", highlight=False)
 
 
-def mine(
+def mine_command(
     corpus_folder: Annotated[Path, typer.Argument(metavar="CORPUS", help="A corpus folder.")],
     out_folder: Out,
     rule: Annotated[list[str] | None, typer.Option(help="base, unrestricted or ict; may be repeated.")] = None,
@@ -151,10 +151,10 @@ def mine(
     as_json: AsJson = False,
 ) -> None:
     """Draw same-author, different-document triplets from a corpus, split by author."""
-    from idiograph.corpus.catalog import names_fields
-    from idiograph.corpus.documents import Corpus
-    from idiograph.corpus.mine import Team
-    from idiograph.corpus.mine import mine as mine_
+    from idiograph.corpus.corpus import Corpus
+    from idiograph.mining.catalog import names_fields
+    from idiograph.mining.mine import mine_triplets as mine_
+    from idiograph.runner import Workers
 
     given: dict[str, Any] = {"per_document": per_document, "label": label, "lang": lang, "seed": seed}
     given |= {"rule": rule or None, "sentences": sentences or None, "negatives": negatives, "positives": positives}
@@ -165,7 +165,7 @@ def mine(
         err.print("no document names its field: negatives are drawn from all of them", style="dim")
         chosen = chosen.model_copy(update={"negatives": "any"})
     with bar("drawing", len(opened)) as update:
-        team = Team(runner, workers, address, update)
+        team = Workers(runner, workers, address, update)
         counts = mine_(opened, chosen, out_folder, apart=tuple(apart or ()), overwrite=overwrite, team=team)
     say(counts, as_json, lambda: print_counts(out_folder, counts))
 
@@ -176,12 +176,12 @@ def print_counts(folder: Path, counts: Any) -> None:
         wrote(folder, f"triplets {name}: {text}")
 
 
-def audit(
+def audit_command(
     triplets: Annotated[Path, typer.Argument(help="A triplet folder, ours or a published one.")],
     as_json: AsJson = False,
 ) -> None:
     """Look for leaks between the splits of triplets; exit 1 if there are any."""
-    from idiograph.corpus.audit import audit as audit_
+    from idiograph.mining.audit import audit_triplets as audit_
 
     with bar("looking") as update:
         found = audit_(triplets, update)
@@ -202,7 +202,7 @@ def print_audit(found: Any) -> None:
     out.print("no leak was found" if found.sound else "these triplets do not keep what `sound` promises", style="bold")
 
 
-def topic(
+def topic_command(
     triplets: Annotated[list[Path], typer.Argument(help="Triplet folders.")],
     out_folder: Annotated[
         Path | None, typer.Option("--out", "-o", help="Also write topic.html and topic.json.")
@@ -212,13 +212,13 @@ def topic(
     as_json: AsJson = False,
 ) -> None:
     """Is topic decoupled? Shared words, and how far BM25 gets by them, beside the published numbers."""
-    from idiograph.evaluate.topic import topic as topic_
-    from idiograph.evaluate.topic import write
+    from idiograph.evaluate.topic import check_topic as topic_
+    from idiograph.evaluate.topic import write_topic_report
 
     with bar("checking") as update:
         found = topic_(triplets, split, limit=limit, progress=update)
     if out_folder:
-        err.print(f"wrote {write(found, out_folder)}", highlight=False, soft_wrap=True)
+        err.print(f"wrote {write_topic_report(found, out_folder)}", highlight=False, soft_wrap=True)
     say(found.to_json(), as_json, lambda: print_topic(found))
 
 

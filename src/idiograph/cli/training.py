@@ -10,11 +10,11 @@ from rich.table import Table
 from idiograph.cli.shared import AsJson, Out, Overwrite, Preset, RecipeFile, bar, out, say, settings, wrote
 
 if TYPE_CHECKING:
-    from idiograph.neural.loop import Result
-    from idiograph.neural.tune import Outcome
+    from idiograph.neural.training.loop import Result
+    from idiograph.neural.training.search import TrialOutcome
 
 
-def train(
+def train_command(
     triplets: Annotated[
         list[Path], typer.Argument(help="Triplet folders, or one configuration of one (data/all/base-4).")
     ],
@@ -60,11 +60,11 @@ def train(
 ) -> None:
     """Train a model on triplets; a stopped run goes on where it was. More settings: --recipe, docs/training.md."""
     from idiograph.loading import folder_of, load_ranker
-    from idiograph.neural.train import train as train_
+    from idiograph.neural.training.train import train_model_on as train_
 
-    given: dict[str, Any] = {"backbone": backbone, "patch": patch, "keep": keep, "head": head, "dim": number(dim)}
+    given: dict[str, Any] = {"backbone": backbone, "patch": patch, "keep": keep, "head": head, "dim": as_number(dim)}
     given |= {"layers": layers, "compress": compress, "adapters": adapters, "match": match, "decay": decay}
-    given |= {"loss": loss, "tau": number(tau), "score": score, "batch": batch, "epochs": epochs, "steps": steps}
+    given |= {"loss": loss, "tau": as_number(tau), "score": score, "batch": batch, "epochs": epochs, "steps": steps}
     given |= {"lr": lr, "chunk": chunk, "mixing": mixing, "distort": distort, "average_with_base": average_with_base}
     given |= {"weights": tuple(map(float, weights.split(","))) if weights else None, "seed": seed}
     given |= {"teacher": teacher, "teaching": teaching}
@@ -74,16 +74,16 @@ def train(
         options |= {"teacher": load_ranker(chosen.teacher) if chosen.teacher else None, "progress": update}
         result = train_(triplets, out_folder, folder_of(chosen.backbone), chosen, valid=tuple(valid or ()), **options)
     found = {name: getattr(result, name) for name in ("steps", "best_step", "left_out")}
-    say(found | {"measures": dict(result.measures)}, as_json, lambda: wrote(out_folder, told(result)))
+    say(found | {"measures": dict(result.measures)}, as_json, lambda: wrote(out_folder, result_line(result)))
 
 
-def told(result: "Result") -> str:
+def result_line(result: "Result") -> str:
     """What came of a run, in a line."""
     less = f"; {result.left_out} rows left out, which are for validation or test elsewhere" if result.left_out else ""
     return f"trained {result.steps} steps, best at {result.best_step}{less}"
 
 
-def tune(
+def tune_command(
     triplets: Annotated[list[Path], typer.Argument(help="Triplet folders, as for train.")],
     out_folder: Out,
     space: Annotated[Path, typer.Option(help="TOML: [space] with lists of choices and ranges, [train] with the rest.")],
@@ -103,10 +103,10 @@ def tune(
 ) -> None:
     """Search for settings by validation alone; a stopped search goes on where it was. The best model is in OUT/best."""
     from idiograph.loading import folder_of
-    from idiograph.neural.tune import Search, read_space
-    from idiograph.neural.tune import tune as tune_
+    from idiograph.neural.training.search import SearchPlan, read_space
+    from idiograph.neural.training.search import search_settings as tune_
 
-    search = Search(trials, rungs, steps, seed, runner, workers, address, ablate)
+    search = SearchPlan(trials, rungs, steps, seed, runner, workers, address, ablate)
     options: dict[str, Any] = {"valid": tuple(valid or ()), "device": device, "preset": preset}
     with bar("searching") as update:
         options |= {"backbone": folder_of(backbone), "progress": update}
@@ -117,7 +117,7 @@ def tune(
     say(rows, as_json, lambda: show(rows, out_folder))
 
 
-def row_of(found: "Outcome") -> dict[str, Any]:
+def row_of(found: "TrialOutcome") -> dict[str, Any]:
     return {"trial": found.trial.number, "steps": found.trial.steps, "score": found.score, **found.trial.settings}
 
 
@@ -134,7 +134,7 @@ def print_search(rows: Sequence[Mapping[str, Any]], folder: Path) -> None:
     wrote(folder / "best", f"tried {len(rows)} runs")
 
 
-def ablation(changes: Sequence[Mapping[str, Any]], found: Sequence["Outcome"]) -> list[dict[str, Any]]:
+def ablation(changes: Sequence[Mapping[str, Any]], found: Sequence["TrialOutcome"]) -> list[dict[str, Any]]:
     """What each trial changed and what came of it, in the order of the space; the first changed nothing."""
     at = {outcome.trial.number: outcome for outcome in found}
     kept = ((change, at[number]) for number, change in enumerate(changes))
@@ -163,7 +163,7 @@ def print_ablation(rows: Sequence[Mapping[str, Any]], folder: Path) -> None:
     wrote(folder / "best", f"tried {len(rows)} runs")
 
 
-def average(
+def average_command(
     models: Annotated[list[Path], typer.Argument(help="Folders of models that began with the same weights.")],
     out_folder: Out,
     half: Annotated[bool, typer.Option("--half", help="Write the weights in 16 bits.")] = False,
@@ -171,13 +171,13 @@ def average(
     overwrite: Overwrite = False,
 ) -> None:
     """Average the weights of several trained models into one."""
-    from idiograph.neural.soup import average_models
+    from idiograph.neural.training.average import average_models
 
     average_models(models, out_folder, half=half, wording=wording, overwrite=overwrite)
     wrote(out_folder, f"averaged {len(models)} models" if len(models) > 1 else "one model, written anew")
 
 
-def number(text: str | None) -> Any:
+def as_number(text: str | None) -> Any:
     """A number where the text is one."""
     if text is None or not text.replace(".", "", 1).isdigit():
         return text

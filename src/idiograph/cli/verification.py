@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from idiograph import __version__
-from idiograph.cli.attribution import listed, long_enough
+from idiograph.cli.attribution import list_candidates, long_enough
 from idiograph.cli.shared import (
     AsJson,
     Keep,
@@ -33,7 +33,7 @@ Label = Annotated[str | None, typer.Option(help="Who counts as the writer: ident
 Split = Annotated[list[str] | None, typer.Option(help="Take people of this split of `mine`; may be repeated.")]
 
 
-def verify(
+def verify_command(
     a: Annotated[
         Path, typer.Argument(help="A text file, a folder of .txt files by one hand, or - for standard input.")
     ],
@@ -54,7 +54,7 @@ def verify(
     """One writer or two? A calibrated likelihood ratio for two texts, or for two folders of texts."""
     from idiograph.answer.verify import verify as verify_
 
-    one, two = ([long_enough(file, lang) for file in listed(path)] for path in (a, b))
+    one, two = ([long_enough(file, lang) for file in list_candidates(path)] for path in (a, b))
     style = open_style(model, patch, keep)
     known = known_pairs(style, model, corpus_folder, calibration, preset)
     verdict = verify_(one, two, style, known, prior, anyway=anyway)
@@ -63,18 +63,18 @@ def verify(
 
 def known_pairs(style: Any, model: str, corpus: Path | None, file: Path | None, preset: str) -> Any:
     """What the ratio rests on: a corpus or file that was named, what lies beside the model, or the built-in anthology."""
-    from idiograph.answer.verify import background, open_background
-    from idiograph.corpus.anthology import anthology
-    from idiograph.corpus.documents import Corpus
+    from idiograph.answer.verify import calibrate_on_documents, open_calibration
+    from idiograph.corpus.corpus import Corpus
+    from idiograph.synth.anthology import anthology
 
     if corpus:
         opened = Corpus(corpus)
         with err.status("calibrating"):
-            return background(opened, style, str(corpus))
-    if file or beside(model).is_file():
-        return open_background(file or beside(model), style, preset)
+            return calibrate_on_documents(opened, style, str(corpus))
+    if file or print_beside(model).is_file():
+        return open_calibration(file or print_beside(model), style, preset)
     with err.status("calibrating"):
-        return background(list(anthology()), style, "the built-in anthology")
+        return calibrate_on_documents(list(anthology()), style, "the built-in anthology")
 
 
 def print_verdict(v: Any) -> None:
@@ -106,7 +106,7 @@ def print_ratio(v: Any) -> None:
     out.print(odds, highlight=False)
 
 
-def calibrate(
+def calibrate_command(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="A model folder, or `default`.")],
     folders: Annotated[
         list[str],
@@ -134,13 +134,13 @@ def calibrate(
     as_json: AsJson = False,
 ) -> None:
     """Learn what a model's scores mean from pairs of texts by known writers, and keep it beside the model."""
-    from idiograph.answer.pairing import open_mixture
-    from idiograph.answer.verify import learn
+    from idiograph.answer.pairs import open_mixture
+    from idiograph.answer.verify import learn_from_pairs
     from idiograph.loading import load_ranker
 
     given = {"label": label, "split": tuple(split) if split else None, "method": method, "pairs": pairs}
     chosen = settings(preset, recipe_file, {"calibrate": given, "style": {"keep": keep}})
-    target = file or beside(model)
+    target = file or print_beside(model)
     if not target.parent.is_dir():
         raise ArtifactError(f"there is no folder '{target.parent}' to keep the calibration in; name a file with -o")
     if target.exists() and not overwrite:
@@ -149,17 +149,17 @@ def calibrate(
         found, source = open_mixture(folders, chosen.calibrate)
     style = open_style(model, patch, keep)
     with bar("calibrating") as update:
-        known = learn(found, style, source, chosen.calibrate, preset=preset, progress=update)
+        known = learn_from_pairs(found, style, source, chosen.calibrate, preset=preset, progress=update)
     known.save(target)
     if report:
         others = [load_ranker(name) for name in against or ()]
-        measured = verified([(each.name, each) for each in (style, *others)], folders, report, chosen)
+        measured = verify_systems([(each.name, each) for each in (style, *others)], folders, report, chosen)
         if not as_json:
             print_verified(measured)
     say({"file": str(target), **known.to_json()}, as_json, lambda: print_calibration(target, known))
 
 
-def beside(model: str) -> Path:
+def print_beside(model: str) -> Path:
     """Where a model's calibration is kept."""
     from idiograph.answer.verify import FILE
     from idiograph.loading import folder_of
@@ -177,16 +177,16 @@ def print_calibration(target: Path, known: Any) -> None:
     )
 
 
-def verified(
+def verify_systems(
     systems: Sequence[tuple[str, Any]], folders: Path | Sequence[str], report: Path | None, chosen: Any
 ) -> list[Any]:
     """Measure systems on the pairs of one folder or several, each pair calibrated on the pairs of other writers."""
     import numpy as np
 
-    from idiograph.answer.calibrate import INCONCLUSIVE, cross_fitted
-    from idiograph.answer.pairing import open_mixture
-    from idiograph.answer.verify import scored
-    from idiograph.evaluate.verification import Judged, measure
+    from idiograph.answer.likelihood import INCONCLUSIVE, cross_fit
+    from idiograph.answer.pairs import open_mixture
+    from idiograph.answer.verify import score_known_pairs
+    from idiograph.evaluate.verification import Judged, measure_verification
 
     given = [str(folders)] if isinstance(folders, Path) else folders
     pairs, source = open_mixture(given, chosen.calibrate)
@@ -195,11 +195,11 @@ def verified(
     with bar("verifying", len(systems)) as update:
         for number, (name, ranker) in enumerate(systems):
             update(number, None, f"verifying with {name}")
-            known = scored(pairs, ranker)
-            llr = cross_fitted(known, [p.writers for p in pairs], chosen.calibrate.method)
+            known = score_known_pairs(pairs, ranker)
+            llr = cross_fit(known, [p.writers for p in pairs], chosen.calibrate.method)
             judged = Judged(known.scores, llr, np.asarray(known.same), tuple(p.anchor for p in pairs), INCONCLUSIVE)
             how = (chosen.evaluate.resamples // 5, chosen.evaluate.seed)
-            results.append(measure(judged, name, name_of_pairs, *how))
+            results.append(measure_verification(judged, name, name_of_pairs, *how))
     if report:
         write_report(results, report, source, chosen)
     return results
@@ -207,17 +207,17 @@ def verified(
 
 def write_report(results: Sequence[Any], report: Path, source: str, chosen: Any) -> None:
     """report.json, report.md and report.html."""
-    from idiograph.evaluate.evidence_plots import evidence
-    from idiograph.evaluate.verification import markdown
-    from idiograph.pages import render
-    from idiograph.store import now
+    from idiograph.evaluate.verification import verification_as_markdown
+    from idiograph.html import render
+    from idiograph.plots.curves import evidence_panels
+    from idiograph.store import timestamp
 
     report.mkdir(parents=True, exist_ok=True)
-    about = {"version": __version__, "date": now(), "preset": chosen.preset, "source": source}
+    about = {"version": __version__, "date": timestamp(), "preset": chosen.preset, "source": source}
     about |= {"recipe": chosen.calibrate.model_dump()}
     body = {**about, "systems": [r.to_json() for r in results]}
     (report / "verification.json").write_text(json.dumps(body, indent=1), encoding="utf-8")
-    (report / "verification.md").write_text(markdown(results, SHOWN) + "\n", encoding="utf-8")
+    (report / "verification.md").write_text(verification_as_markdown(results, SHOWN) + "\n", encoding="utf-8")
     page = render(
         "verification.html",
         title="verification",
@@ -227,7 +227,7 @@ def write_report(results: Sequence[Any], report: Path, source: str, chosen: Any)
         pairs=results[0].pairs,
         measures=SHOWN,
         found=results,
-        figures=[evidence(r.curves) for r in results],
+        figures=[evidence_panels(r.curves) for r in results],
         source=source,
         seed=chosen.calibrate.seed,
     )

@@ -1,1 +1,1 @@
-"""Text in, triplets out."""
+"""Texts of known authors: read from many formats, cleaned, stored, described."""

@@ -5,9 +5,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from idiograph.corpus.citations import Citations, check, settle
+from idiograph.corpus.citations import Citations, apply_citation_policy, check_citation_policy
 from idiograph.errors import InputError, SpecError
-from idiograph.spec import unknown
+from idiograph.spec import unknown_choice
 from idiograph.types import Author, fold
 
 MATH = "[MATH]"
@@ -41,7 +41,7 @@ _LETTERS = re.compile(r"[^\W\d_]{2}")
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class ArticleSection:
     """A heading, which may be empty, and the paragraphs under it."""
 
     head: str
@@ -54,7 +54,7 @@ class Article:
 
     title: str = ""
     abstract: tuple[str, ...] = ()
-    sections: tuple[Section, ...] = ()
+    sections: tuple[ArticleSection, ...] = ()
     lang: str = ""
     authors: tuple[Author, ...] = ()
     year: int | None = None
@@ -78,9 +78,9 @@ class Treatment:
     formulae: Formulae = "mask"
 
     def __post_init__(self) -> None:
-        check(self.citations)
+        check_citation_policy(self.citations)
         if self.formulae not in get_args(Formulae):
-            raise SpecError(unknown("treatment of formulae", self.formulae, get_args(Formulae)))
+            raise SpecError(unknown_choice("treatment of formulae", self.formulae, get_args(Formulae)))
 
     @property
     def formula(self) -> str:
@@ -89,7 +89,7 @@ class Treatment:
 
     def settle(self, paragraph: str) -> str:
         """A finished paragraph on one line, without the spaces that dropped elements leave before a stop."""
-        return _SPACE_BEFORE.sub("", " ".join(settle(paragraph, self.citations).split()))
+        return _SPACE_BEFORE.sub("", " ".join(apply_citation_policy(paragraph, self.citations).split()))
 
 
 def is_dropped(head: str) -> bool:
@@ -118,13 +118,13 @@ def prose(paragraphs: Iterable[str]) -> tuple[str, ...]:
     return tuple(each for each in paragraphs if _LETTERS.search(each))
 
 
-def year(text: str | None) -> int | None:
+def year_in(text: str | None) -> int | None:
     """The year at the start of a date such as `2019-03-01`."""
     found = re.match(r"\s*((?:1[5-9]|20)\d\d)(?!\d)", text or "")
     return int(found[1]) if found else None
 
 
-def require(article: Article, kind: str) -> Article:
+def require_tei(article: Article, kind: str) -> Article:
     """Refuse an article in which nothing was written."""
     if not article.abstract and not any(section.paragraphs for section in article.sections):
         raise InputError(f"the {kind} holds no paragraph of text")

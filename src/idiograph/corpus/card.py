@@ -2,8 +2,12 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
 
 from idiograph.recipe import MineRecipe
+from idiograph.store import digest, write_json
 
 CORPUS = """---
 configs:
@@ -87,7 +91,7 @@ def write_triplet_card(
     """The card of a triplet folder; `counts` is configuration → split → rows. Returns what it says of the rules."""
     total = sum(sum(splits.values()) for splits in counts.values())
     configs = "\n".join(
-        f"- config_name: {name}\n  data_files:\n{files(name, splits)}" for name, splits in counts.items()
+        f"- config_name: {name}\n  data_files:\n{file_rows(name, splits)}" for name, splits in counts.items()
     )
     about = "Made by idiograph from a corpus. " + " ".join(RULES[rule] for rule in recipe.rule)
     values = {
@@ -96,18 +100,118 @@ def write_triplet_card(
         "size": next((size for most, size in SIZES.items() if total < most), "n>10M"),
         "about": about,
         "split": APART if recipe.split == "author" else TOGETHER,
-        "table": "\n".join(row(name, *splits.values()) for name, splits in counts.items()),
-        "dropped": "\n".join(row(reason, count) for reason, count in sorted(dropped.items())),
+        "table": "\n".join(card_row(name, *splits.values()) for name, splits in counts.items()),
+        "dropped": "\n".join(card_row(reason, count) for reason, count in sorted(dropped.items())),
     }
     (folder / "README.md").write_text(TRIPLETS.format(**values), encoding="utf-8")
     return f"{about} {values['split']}".replace("**", "")
 
 
-def row(*cells: object) -> str:
+def card_row(*cells: object) -> str:
     return f"| {' | '.join(map(str, cells))} |"
 
 
-def files(name: str, splits: Mapping[str, int]) -> str:
+def file_rows(name: str, splits: Mapping[str, int]) -> str:
     return "\n".join(
         f"  - split: {split}\n    path: {name}/{split}-*.parquet" for split, rows in splits.items() if rows
     )
+
+
+NAME = "croissant.json"
+TEXTS = pa.list_(pa.string())
+CONFORMS = "http://mlcommons.org/croissant/1.0"
+CONTEXT: dict[str, Any] = {
+    "@language": "en",
+    "@vocab": "https://schema.org/",
+    "citeAs": "cr:citeAs",
+    "column": "cr:column",
+    "conformsTo": "dct:conformsTo",
+    "cr": "http://mlcommons.org/croissant/",
+    "rai": "http://mlcommons.org/croissant/RAI/",
+    "data": {"@id": "cr:data", "@type": "@json"},
+    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+    "dct": "http://purl.org/dc/terms/",
+    "sc": "https://schema.org/",
+    "examples": {"@id": "cr:examples", "@type": "@json"},
+    **{
+        term: f"cr:{term}"
+        for term in (
+            "equivalentProperty extract field fileProperty fileObject fileSet format includes isLiveDataset jsonPath key "
+            "md5 parentField path recordSet references regex repeated replace samplingRate separator source subField "
+            "transform"
+        ).split()
+    },
+}
+
+
+def write_croissant(
+    folder: Path,
+    counts: Mapping[str, Mapping[str, int]],
+    about: str,
+    name: str,
+    schema: pa.Schema,
+) -> None:
+    """Describe the Parquet files of a folder: one file set and one record set a configuration and split.
+
+    Columns of text, numbers and lists of texts are described; nested ones, such as a corpus's authors, are left to Parquet.
+    """
+    parts = [(part, split) for part, splits in counts.items() for split, rows in splits.items() if rows]
+    files = [path for part, split in parts for path in sorted((folder / part).glob(f"{split}-*.parquet"))]
+    write_json(
+        folder / NAME,
+        {
+            "@context": CONTEXT,
+            "@type": "sc:Dataset",
+            "name": name,
+            "description": about,
+            "conformsTo": CONFORMS,
+            "keywords": ["stylometry", "authorship attribution"],
+            "distribution": [
+                *(file_object(folder, path) for path in files),
+                *(file_set(part, split) for part, split in parts),
+            ],
+            "recordSet": [record_set(part, split, schema) for part, split in parts],
+        },
+    )
+
+
+def file_object(folder: Path, path: Path) -> dict[str, Any]:
+    name = path.relative_to(folder).as_posix()
+    return {
+        "@type": "cr:FileObject",
+        "@id": name,
+        "name": name,
+        "contentUrl": name,
+        "contentSize": f"{path.stat().st_size} B",
+        "encodingFormat": "application/x-parquet",
+        "sha256": digest(path),
+    }
+
+
+def file_set(name: str, split: str) -> dict[str, Any]:
+    return {
+        "@type": "cr:FileSet",
+        "@id": f"files-{name}-{split}",
+        "name": f"files-{name}-{split}",
+        "encodingFormat": "application/x-parquet",
+        "includes": f"{name}/{split}-*.parquet",
+    }
+
+
+def record_set(name: str, split: str, schema: pa.Schema) -> dict[str, Any]:
+    identity = f"{name}-{split}"
+    flat = (column for column in schema if column.type in (pa.string(), pa.int32(), TEXTS))
+    fields = [croissant_field(identity, column.name, column.type) for column in flat]
+    return {"@type": "cr:RecordSet", "@id": identity, "name": identity, "field": fields}
+
+
+def croissant_field(records: str, column: str, kind: Any) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        "@type": "cr:Field",
+        "@id": f"{records}/{column}",
+        "name": column,
+        "description": column.replace("_", " "),
+        "dataType": "sc:Integer" if kind == pa.int32() else "sc:Text",
+        "source": {"fileSet": {"@id": f"files-{records}"}, "extract": {"column": column}},
+    }
+    return {**found, "repeated": True} if kind == TEXTS else found

@@ -8,7 +8,7 @@ import re
 from typing import Literal, get_args
 
 from idiograph.errors import SpecError
-from idiograph.spec import unknown
+from idiograph.spec import unknown_choice
 
 Citations = Literal["keep", "mask", "drop"]
 CITE = "[CITE]"
@@ -27,21 +27,21 @@ _SPACE_BEFORE = re.compile(r"[ \t]+(?=[.,)\]])|[;,][ \t]*(?=[)\]])")  # in Frenc
 _SPACES = re.compile(r"[ \t]{2,}")
 
 
-def check(how: str) -> None:
+def check_citation_policy(how: str) -> None:
     """Refuse a way of treating citations that does not exist."""
     if how not in get_args(Citations):
-        raise SpecError(unknown("treatment of citations", how, get_args(Citations)))
+        raise SpecError(unknown_choice("treatment of citations", how, get_args(Citations)))
 
 
-def mark(printed: str) -> str:
+def mark_citation(printed: str) -> str:
     """A citation as `settle` finds it."""
     return f"{OPEN}{_STRAY.sub('', printed)}{CLOSE}"
 
 
-def settle(text: str, how: Citations) -> str:
+def apply_citation_policy(text: str, how: Citations) -> str:
     """Do with every marked citation what was asked; a group of neighbours becomes one marker.
 
-    >>> settle(f"as known {mark('[3,')}{mark('4]')}.", "mask")
+    >>> apply_citation_policy(f"as known {mark_citation('[3,')}{mark_citation('4]')}.", "mask")
     'as known [CITE].'
     """
     if OPEN not in text:

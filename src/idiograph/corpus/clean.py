@@ -8,7 +8,7 @@ from unicodedata import is_normalized, normalize
 
 import ftfy
 
-from idiograph.corpus.citations import Citations, check, settle
+from idiograph.corpus.citations import Citations, apply_citation_policy, check_citation_policy
 from idiograph.corpus.printed import mark_printed
 
 # ftfy takes half a second for a megabyte. All that it can repair has one of these signs, and most lines have none:
@@ -30,19 +30,19 @@ _HAL_ID = r"[a-z]{2,12}-0\d{7}(?:v\d+)?"
 _HOSTS = r"(?:[\w-]+\.)?(?:hal\.science|archives-ouvertes\.fr|inria\.fr|inrae\.fr)"
 
 
-def _loose(*patterns: str) -> re.Pattern[str]:
+def _loose_pattern(*patterns: str) -> re.Pattern[str]:
     """Any of some patterns, with a line break or a few spaces wherever a space is written."""
     return re.compile("|".join(patterns).replace(" ", r"\s{1,3}"), re.S | re.I | re.M)
 
 
 # The full sentences first, then their first halves: the second may stand in another column.
-_COVER_SENTENCES = _loose(
+_COVER_SENTENCES = _loose_pattern(
     rf"{_ENGLISH}.{{0,500}}?private re-?\s?search cen-?\s?t(?:er|re)s\.?",
     rf"{_ENGLISH}.{{0,180}}?pub-?\s?lished or not\.",
     rf"{_FRENCH}.{{0,500}}?laboratoires publics ou priv[ée]s\.?",
     rf"{_FRENCH}.{{0,180}}?publi[ée]s ou non\.",
 )
-_COVER_LINES = _loose(
+_COVER_LINES = _loose_pattern(
     rf"^(?:to cite this version|pour citer cette version)\s?:.{{0,1500}}?{_HAL_ID}[^\n]*$",
     rf"^[^\n]{{0,40}}HAL Id\s?:\s?{_HAL_ID}[^\n]*$",
     rf"^https?://{_HOSTS}/\S*$",
@@ -51,17 +51,17 @@ _COVER_LINES = _loose(
 )
 
 
-def clean(text: str, citations: Citations = "mask") -> str:
+def clean_text(text: str, citations: Citations = "mask") -> str:
     """A text fit for a corpus: repaired, without cover page, at most one blank line in a row, citations as asked.
 
-    >>> clean("It is known (Smith et al., 2001).")
+    >>> clean_text("It is known (Smith et al., 2001).")
     'It is known [CITE].'
     """
-    check(citations)
-    plain = tidy(without_cover(tidy(repair(text))))
+    check_citation_policy(citations)
+    plain = tidy_space(without_cover(tidy_space(repair(text))))
     if citations == "keep":
         return plain
-    return tidy(settle(mark_printed(plain), citations))
+    return tidy_space(apply_citation_policy(mark_printed(plain), citations))
 
 
 def repair(text: str) -> str:
@@ -88,7 +88,7 @@ def without_cover(text: str) -> str:
     return text
 
 
-def tidy(text: str) -> str:
+def tidy_space(text: str) -> str:
     """Single spaces, no spaces at the ends of lines, and never more than one blank line."""
     lines = "\n".join(" ".join(line.split()) for line in text.split("\n"))
     return _NEWLINES.sub("\n\n", lines).strip()

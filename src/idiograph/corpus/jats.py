@@ -2,11 +2,30 @@
 
 from collections.abc import Iterator
 
-from idiograph.corpus.article import Article, Formulae, Section, Treatment, is_dropped, prose, require, year
-from idiograph.corpus.citations import Citations, mark
-from idiograph.corpus.markup import MAX_DEPTH, Element, child, children, inside, name, one_line, parse, text
+from idiograph.corpus.article import (
+    Article,
+    ArticleSection,
+    Formulae,
+    Treatment,
+    is_dropped,
+    prose,
+    require_tei,
+    year_in,
+)
+from idiograph.corpus.citations import Citations, mark_citation
 from idiograph.errors import InputError
 from idiograph.types import Author
+from idiograph.xml import (
+    MAX_DEPTH,
+    Element,
+    child_element,
+    children,
+    element_text,
+    inner_parts,
+    one_line,
+    parse_xml,
+    tag_name,
+)
 
 LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 HREF = "{http://www.w3.org/1999/xlink}href"
@@ -26,73 +45,73 @@ _RAISED = str.maketrans("0123456789+-−", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻
 
 def read_jats(data: bytes, citations: Citations = "mask", formulae: Formulae = "mask") -> Article:
     """The article in a JATS file; of a set of articles, the first."""
-    root = parse(data)
-    found = root if name(root) == "article" else next(inside(root, "article"), None)
+    root = parse_xml(data)
+    found = root if tag_name(root) == "article" else next(inner_parts(root, "article"), None)
     if found is None:
-        raise InputError(f"not JATS: the root element is <{name(root)}> and holds no <article>")
+        raise InputError(f"not JATS: the root element is <{tag_name(root)}> and holds no <article>")
     treatment = Treatment(citations, formulae)
-    meta = child(found, "front", "article-meta")
-    kept, dropped = _sections(child(found, "body"), treatment)
+    meta = child_element(found, "front", "article-meta")
+    kept, dropped = _jats_sections(child_element(found, "body"), treatment)
     article = Article(
-        title=text(child(meta, "title-group", "article-title"), _title_swap),
+        title=element_text(child_element(meta, "title-group", "article-title"), _title_swap),
         abstract=_abstract(meta, treatment),
         sections=kept,
         lang=(found.get(LANG) or "").lower()[:2],
-        authors=tuple(_authors(meta)),
-        year=_year(meta),
-        doi=next((text(each) for each in children(meta, "article-id") if each.get("pub-id-type") == "doi"), ""),
-        licence=_licence(meta),
+        authors=tuple(_jats_authors(meta)),
+        year=_jats_year(meta),
+        doi=next((element_text(each) for each in children(meta, "article-id") if each.get("pub-id-type") == "doi"), ""),
+        licence=_jats_licence(meta),
         dropped=dropped,
     )
-    return require(article, "JATS")
+    return require_tei(article, "JATS")
 
 
 def _abstract(meta: Element | None, treatment: Treatment) -> tuple[str, ...]:
     """The plain abstract; teasers, graphical abstracts and translations do not count."""
     for abstract in children(meta, "abstract"):
         if not abstract.get("abstract-type"):
-            parts = [abstract, *inside(abstract, "sec")]
-            return prose(paragraph for part in parts for paragraph in _paragraphs(part, treatment))
+            parts = [abstract, *inner_parts(abstract, "sec")]
+            return prose(paragraph for part in parts for paragraph in _jats_paragraphs(part, treatment))
     return ()
 
 
-def _sections(body: Element | None, treatment: Treatment) -> tuple[tuple[Section, ...], tuple[str, ...]]:
+def _jats_sections(body: Element | None, treatment: Treatment) -> tuple[tuple[ArticleSection, ...], tuple[str, ...]]:
     """The sections that are prose, in order, and the headings of the others."""
-    kept: list[Section] = []
+    kept: list[ArticleSection] = []
     dropped: list[str] = []
     if body is not None:
         _walk(body, treatment, kept, dropped)
     return tuple(kept), tuple(dropped)
 
 
-def _walk(part: Element, treatment: Treatment, kept: list[Section], dropped: list[str], depth: int = 0) -> None:
+def _walk(part: Element, treatment: Treatment, kept: list[ArticleSection], dropped: list[str], depth: int = 0) -> None:
     if depth > MAX_DEPTH:
         raise InputError(f"the XML is nested deeper than {MAX_DEPTH} elements")
-    head = text(child(part, "title"), _title_swap)
+    head = element_text(child_element(part, "title"), _title_swap)
     if is_dropped(head) or part.get("sec-type") == "supplementary-material":
         dropped.append(head)
         return
-    if paragraphs := prose(_paragraphs(part, treatment)):
-        kept.append(Section(head, paragraphs))
+    if paragraphs := prose(_jats_paragraphs(part, treatment)):
+        kept.append(ArticleSection(head, paragraphs))
     for inner in children(part, "sec"):
         _walk(inner, treatment, kept, dropped, depth + 1)
 
 
-def _paragraphs(part: Element, treatment: Treatment) -> Iterator[str]:
+def _jats_paragraphs(part: Element, treatment: Treatment) -> Iterator[str]:
     """The paragraphs right under a section, and the items of its lists."""
     for block in children(part, "p", "list", "list-item", "statement"):
-        if name(block) == "p":
-            raw = text(block, lambda inner: _swap(inner, treatment), _APART)
+        if tag_name(block) == "p":
+            raw = element_text(block, lambda inner: _jats_swap(inner, treatment), _APART)
             yield from (one_line(treatment.settle(piece)) for piece in raw.split(_PARAGRAPH))
         else:
-            yield from _paragraphs(block, treatment)
+            yield from _jats_paragraphs(block, treatment)
 
 
-def _swap(element: Element, treatment: Treatment) -> str | None:
+def _jats_swap(element: Element, treatment: Treatment) -> str | None:
     """What stands for an element inside a paragraph."""
-    tag = name(element)
+    tag = tag_name(element)
     if tag == "xref":
-        return _reference(element)
+        return _jats_reference(element)
     if tag in _FORMULAE:
         return treatment.formula
     if tag in _LEFT_OUT:
@@ -100,11 +119,11 @@ def _swap(element: Element, treatment: Treatment) -> str | None:
     return _raised(element) if tag == "sup" else None
 
 
-def _reference(xref: Element) -> str | None:
+def _jats_reference(xref: Element) -> str | None:
     """A citation is marked, a call of a footnote goes, a pointer to a figure or table stays as it is printed."""
     kind = xref.get("ref-type", "")
     if kind == "bibr":
-        return mark(text(xref))
+        return mark_citation(element_text(xref))
     return "" if kind in ("fn", "table-fn", "aff", "corresp", "author-notes") else None
 
 
@@ -116,10 +135,10 @@ def _raised(sup: Element) -> str | None:
 
 
 def _title_swap(element: Element) -> str | None:
-    return "" if name(element) in ("xref", "fn") else None
+    return "" if tag_name(element) in ("xref", "fn") else None
 
 
-def _authors(meta: Element | None) -> Iterator[Author]:
+def _jats_authors(meta: Element | None) -> Iterator[Author]:
     for group in children(meta, "contrib-group"):
         for contrib in children(group, "contrib"):
             if contrib.get("contrib-type", "author") == "author":
@@ -127,21 +146,23 @@ def _authors(meta: Element | None) -> Iterator[Author]:
 
 
 def _author(contrib: Element) -> Iterator[Author]:
-    person = next(inside(contrib, "name", "string-name"), None)
-    full = " ".join(text(part) for step in ("given-names", "surname", "suffix") for part in children(person, step))
+    person = next(inner_parts(contrib, "name", "string-name"), None)
+    full = " ".join(
+        element_text(part) for step in ("given-names", "surname", "suffix") for part in children(person, step)
+    )
     if full.strip():
-        ids = (text(each) for each in children(contrib, "contrib-id") if each.get("contrib-id-type") == "orcid")
+        ids = (element_text(each) for each in children(contrib, "contrib-id") if each.get("contrib-id-type") == "orcid")
         yield Author(" ".join(full.split()), next(ids, "").rstrip("/").rpartition("/")[2] or None)
 
 
-def _year(meta: Element | None) -> int | None:
-    years = (year(text(child(date, "year"))) for date in children(meta, "pub-date"))
+def _jats_year(meta: Element | None) -> int | None:
+    years = (year_in(element_text(child_element(date, "year"))) for date in children(meta, "pub-date"))
     return min((found for found in years if found), default=None)
 
 
-def _licence(meta: Element | None) -> str:
-    licence = child(meta, "permissions", "license")
+def _jats_licence(meta: Element | None) -> str:
+    licence = child_element(meta, "permissions", "license")
     if licence is None:
         return ""
-    links = [licence.get(HREF), *(link.get(HREF) for link in inside(licence, "ext-link")), text(licence)]
+    links = [licence.get(HREF), *(link.get(HREF) for link in inner_parts(licence, "ext-link")), element_text(licence)]
     return next((link for link in links if link), "")

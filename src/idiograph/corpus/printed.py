@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator
 from itertools import chain
 
-from idiograph.corpus.citations import OPEN, mark
-from idiograph.corpus.stopwords import STOP_WORDS
+from idiograph.corpus.citations import OPEN, mark_citation
+from idiograph.text.words import STOP_WORDS
 
 REACH = 200  # characters that the names of one citation may take
 MAX_WORDS = 16  # in the names of one citation
@@ -71,8 +71,8 @@ def mark_printed(text: str) -> str:
     if OPEN in text:
         return text
     pieces, at = [], 0
-    for start, end in _disjoint([*_author_years(text), *_groups(text), *_numbers(text)]):
-        pieces += [text[at:start], mark(text[start:end])]
+    for start, end in _disjoint([*_author_years(text), *_citation_groups(text), *_numbers(text)]):
+        pieces += [text[at:start], mark_citation(text[start:end])]
         at = end
     return "".join([*pieces, text[at:]])
 
@@ -139,7 +139,7 @@ def _extend(text: str, end: int) -> int:
     return end
 
 
-def _groups(text: str) -> Iterator[Extent]:
+def _citation_groups(text: str) -> Iterator[Extent]:
     """`Smith et al.` with no year, and the reference marks of GROBID's plain text."""
     for found in chain(_ET_AL.finditer(text), _AND_COLLEAGUES.finditer(text)):
         start = _names_before(text, found.end(), 0, commas=False)

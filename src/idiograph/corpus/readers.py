@@ -17,22 +17,22 @@ import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet as pq
 
-from idiograph.corpus.anthology import anthology
 from idiograph.errors import InputError
+from idiograph.synth.anthology import anthology
 from idiograph.types import Author, Document
 
 MAX_BYTES = 20_000_000  # a text of 20 MB is a library, not a text; a JSON line of that size is one, too
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class UnreadableSource:
     """Something that could not be read, and why."""
 
     where: str
     reason: str
 
 
-Read = Iterator[Document | Failure]
+Read = Iterator[Document | UnreadableSource]
 
 
 def decode(raw: bytes) -> str:
@@ -69,12 +69,12 @@ def text_folder(folder: Path) -> Read:
         inner = path.relative_to(folder)
         author, title = name_parts(inner)
         if not author:
-            yield Failure(str(path), "no author in its name: use Author_title.txt or author/title.txt")
+            yield UnreadableSource(str(path), "no author in its name: use Author_title.txt or author/title.txt")
             continue
         try:
             text = read_file(path)
         except InputError as error:
-            yield Failure(str(path), str(error).split(": ", 1)[-1])
+            yield UnreadableSource(str(path), str(error).split(": ", 1)[-1])
             continue
         yield Document(inner.with_suffix("").as_posix(), text, (Author(author),), title=title, source=folder.name)
 
@@ -95,15 +95,15 @@ def json_lines(path: Path) -> Read:
     """One document a line; `.gz` and `.zst` are unpacked on the way."""
     number = 0
     try:
-        with unpacked(path) as stream:
-            for number, line in enumerate(lines(stream), 1):
+        with unpack_file(path) as stream:
+            for number, line in enumerate(bounded_lines(stream), 1):
                 if line.strip():
-                    yield from parsed(line, f"{path}:{number}")
+                    yield from parse_row(line, f"{path}:{number}")
     except (EOFError, OSError, zlib.error) as error:
-        yield damaged(path, f"line {number}", error)
+        yield damaged_file(path, f"line {number}", error)
 
 
-def lines(stream: io.BufferedIOBase) -> Iterator[bytes]:
+def bounded_lines(stream: io.BufferedIOBase) -> Iterator[bytes]:
     """Lines, of which a giant is never held whole: what is read of it is enough to see that it is one."""
     while line := stream.readline(MAX_BYTES + 2):
         yield line
@@ -111,25 +111,27 @@ def lines(stream: io.BufferedIOBase) -> Iterator[bytes]:
             line = stream.readline(MAX_BYTES)
 
 
-def damaged(path: Path, after: str, error: Exception) -> Failure:
+def damaged_file(path: Path, after: str, error: Exception) -> UnreadableSource:
     """The rest of a file that cannot be read on."""
-    return Failure(str(path), f"damaged after {after}: {next(iter(str(error).splitlines()), type(error).__name__)}")
+    return UnreadableSource(
+        str(path), f"damaged after {after}: {next(iter(str(error).splitlines()), type(error).__name__)}"
+    )
 
 
-def unpacked(path: Path) -> io.BufferedIOBase:
+def unpack_file(path: Path) -> io.BufferedIOBase:
     if path.suffix == ".zst":
         return io.BufferedReader(pa.input_stream(str(path), compression="zstd"))  # pyright: ignore[reportArgumentType]
     return gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb")
 
 
-def parsed(line: bytes, where: str) -> Read:
+def parse_row(line: bytes, where: str) -> Read:
     try:
         row = json.loads(decode(line))
         if not isinstance(row, dict):
             raise InputError("not a JSON object")
-        yield document(row, where)
+        yield document_from_row(row, where)
     except (InputError, ValueError) as error:
-        yield Failure(where, f"not JSON: {error}" if isinstance(error, json.JSONDecodeError) else str(error))
+        yield UnreadableSource(where, f"not JSON: {error}" if isinstance(error, json.JSONDecodeError) else str(error))
 
 
 def parquet(path: Path) -> Read:
@@ -137,15 +139,15 @@ def parquet(path: Path) -> Read:
     try:
         file = pq.ParquetFile(path)
     except (pa.ArrowInvalid, OSError) as error:
-        yield Failure(str(path), f"not Parquet: {str(error).splitlines()[0]}")
+        yield UnreadableSource(str(path), f"not Parquet: {str(error).splitlines()[0]}")
         return
     number = 0
     try:
         for batch in file.iter_batches(batch_size=500):
-            yield from rows(batch, path, number)
+            yield from document_rows(batch, path, number)
             number += batch.num_rows
     except (pa.ArrowException, OSError) as error:
-        yield damaged(path, f"row {number}", error)
+        yield damaged_file(path, f"row {number}", error)
 
 
 def arrow(path: Path) -> Read:
@@ -154,21 +156,21 @@ def arrow(path: Path) -> Read:
     try:
         with pa.memory_map(str(path)) as source:
             for batch in pa.ipc.open_stream(source):
-                yield from rows(batch, path, number)
+                yield from document_rows(batch, path, number)
                 number += batch.num_rows
     except (pa.ArrowException, OSError) as error:
-        yield damaged(path, f"row {number}", error)
+        yield damaged_file(path, f"row {number}", error)
 
 
-def rows(batch: pa.RecordBatch, path: Path, first: int) -> Read:
+def document_rows(batch: pa.RecordBatch, path: Path, first: int) -> Read:
     for number, row in enumerate(batch.to_pylist(), first):
         try:
-            yield document(row, f"{path}:{number}")
+            yield document_from_row(row, f"{path}:{number}")
         except InputError as error:
-            yield Failure(f"{path}:{number}", str(error))
+            yield UnreadableSource(f"{path}:{number}", str(error))
 
 
-def document(row: Mapping[str, Any], where: str) -> Document:
+def document_from_row(row: Mapping[str, Any], where: str) -> Document:
     """A row with the usual field names as a document."""
     text = first_of(row, "text", "body", "content", "abstract")
     if not isinstance(text, str):
@@ -178,7 +180,7 @@ def document(row: Mapping[str, Any], where: str) -> Document:
     return Document(
         id=str(first_of(row, "id", "halid", "_id", "doc_id") or where),
         text=decode(text.encode("utf-8", "surrogatepass")),
-        authors=authors(first_of(row, "authors", "author")),
+        authors=authors_from(first_of(row, "authors", "author")),
         domains=(domains,) if isinstance(domains, str) else tuple(str(d) for d in domains),
         lang=str(first_of(row, "lang", "language") or "").lower().partition("-")[0],
         title=str(row.get("title") or ""),
@@ -194,7 +196,7 @@ def first_of(row: Mapping[str, Any], *names: str) -> Any:
     return next((row[name] for name in names if row.get(name) is not None), None)
 
 
-def authors(value: Any) -> tuple[Author, ...]:
+def authors_from(value: Any) -> tuple[Author, ...]:
     """Authors from a name, a list of names, or a list of objects with `name` and perhaps `id`."""
     if value is None:
         return ()
@@ -228,19 +230,19 @@ FILES: dict[str, Callable[[Path], Read]] = {
 }
 
 
-def read(source: str) -> Read:
+def read_documents(source: str) -> Read:
     """The documents of a folder, a file, the built-in `anthology` or a simulated `synth:…` corpus."""
     if source == "anthology":
         yield from anthology()
     elif source == "synth" or source.startswith("synth:"):
-        from idiograph.corpus.synth import synth
+        from idiograph.synth.synth import synth
 
         yield from synth(source)
     else:
-        yield from choose(Path(source))
+        yield from choose_reader(Path(source))
 
 
-def choose(path: Path) -> Read:
+def choose_reader(path: Path) -> Read:
     if not path.exists():
         raise InputError(f"there is no file or folder '{path}'")
     if path.is_dir():
@@ -256,6 +258,6 @@ def read_all(sources: list[str]) -> Read:
     """Several sources, one after the other; an error names its source."""
     for source in sources:
         try:
-            yield from read(source)
+            yield from read_documents(source)
         except OSError as error:
             raise InputError(f"'{source}' cannot be read: {error}") from error

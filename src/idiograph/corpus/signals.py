@@ -4,80 +4,86 @@ Word n-grams are n-grams of words here, and a duplicate counts wherever it stand
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
-from idiograph.corpus.reading import Reading
+from idiograph.errors import ServiceError
+from idiograph.runner import Failure, run_items
+from idiograph.text.view import TextView
 
-Signal = Callable[[Reading], float]
+Signal = Callable[[TextView], float]
 
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 _SYMBOLS = re.compile(r"#|\.\.\.|…")
 _BULLETS = tuple("•‣▪▫◦●○■□–*-")
 
 
-def words(reading: Reading) -> float:
+def word_count(reading: TextView) -> float:
     return reading.word_count
 
 
-def sentences(reading: Reading) -> float:
+def sentence_count(reading: TextView) -> float:
     return len(reading.sentences)
 
 
-def subwords(reading: Reading) -> float:
+def subwords(reading: TextView) -> float:
     return reading.subwords
 
 
-def mean_word_length(reading: Reading) -> float:
-    return _share(sum(len(word) * n for word, n in reading.words.items()), reading.word_count)
+def mean_word_length(reading: TextView) -> float:
+    return _ratio(sum(len(word) * n for word, n in reading.words.items()), reading.word_count)
 
 
-def all_caps(reading: Reading) -> float:
-    return _share(reading.all_caps, len(reading.tokens))
+def all_caps(reading: TextView) -> float:
+    return _ratio(reading.all_caps, len(reading.tokens))
 
 
-def without_letters(reading: Reading) -> float:
-    return _share(reading.without_letters, len(reading.tokens))
+def without_letters(reading: TextView) -> float:
+    return _ratio(reading.without_letters, len(reading.tokens))
 
 
-def stop_words(reading: Reading) -> float:
+def stop_words(reading: TextView) -> float:
     """Not a number where we have no list for the language."""
-    return float("nan") if reading.stop_words is None else _share(reading.stop_words, len(reading.tokens))
+    return float("nan") if reading.stop_words is None else _ratio(reading.stop_words, len(reading.tokens))
 
 
-def unique_words(reading: Reading) -> float:
-    return _share(len(reading.frequencies), len(reading.tokens))
+def unique_words(reading: TextView) -> float:
+    return _ratio(len(reading.frequencies), len(reading.tokens))
 
 
-def entropy(reading: Reading) -> float:
+def word_entropy(reading: TextView) -> float:
     return reading.entropy
 
 
-def symbols_per_word(reading: Reading) -> float:
-    return _share(len(_SYMBOLS.findall(reading.plain)), reading.word_count)
+def symbols_per_word(reading: TextView) -> float:
+    return _ratio(len(_SYMBOLS.findall(reading.plain)), reading.word_count)
 
 
-def lorem_ipsum(reading: Reading) -> float:
-    return _share(2 * reading.lower.count("lorem ipsum"), reading.word_count)
+def lorem_ipsum_count(reading: TextView) -> float:
+    return _ratio(2 * reading.lower.count("lorem ipsum"), reading.word_count)
 
 
-def lines_with_ellipsis(reading: Reading) -> float:
+def lines_with_ellipsis(reading: TextView) -> float:
     return _lines(reading, lambda line: line.endswith(("...", "…")))
 
 
-def lines_with_full_stop(reading: Reading) -> float:
+def lines_with_full_stop(reading: TextView) -> float:
     return _lines(reading, lambda line: line.endswith((".", "!", "?", '"', "'", "”", "’", "»")))
 
 
-def lines_with_bullet(reading: Reading) -> float:
+def lines_with_bullet(reading: TextView) -> float:
     return _lines(reading, lambda line: line.startswith(_BULLETS) and line[1:2].isspace())
 
 
 def duplicates(n: int) -> Signal:
     """The share of characters that stand in a word n-gram which occurs more than once."""
 
-    def signal(reading: Reading) -> float:
+    def signal(reading: TextView) -> float:
         tokens = [token.lower() for token in reading.tokens]
         if len(tokens) <= n:
             return 0.0
@@ -97,28 +103,28 @@ def duplicates(n: int) -> Signal:
     return signal
 
 
-def _lines(reading: Reading, has: Callable[[str], bool]) -> float:
+def _lines(reading: TextView, has: Callable[[str], bool]) -> float:
     """The share of lines that are not empty and of which something holds."""
     lines = [line.strip() for line in reading.text.split("\n") if line.strip()]
-    return _share(sum(map(has, lines)), len(lines))
+    return _ratio(sum(map(has, lines)), len(lines))
 
 
-def _share(part: float, whole: int) -> float:
+def _ratio(part: float, whole: int) -> float:
     return part / whole if whole else 0.0
 
 
 SIGNALS: dict[str, Signal] = {
-    "words": words,
-    "sentences": sentences,
+    "words": word_count,
+    "sentences": sentence_count,
     "subwords": subwords,
     "mean_word_length": mean_word_length,
     "all_caps": all_caps,
     "without_letters": without_letters,
     "stop_words": stop_words,
     "unique_words": unique_words,
-    "entropy": entropy,
+    "entropy": word_entropy,
     "symbols_per_word": symbols_per_word,
-    "lorem_ipsum": lorem_ipsum,
+    "lorem_ipsum": lorem_ipsum_count,
     "lines_with_ellipsis": lines_with_ellipsis,
     "lines_with_full_stop": lines_with_full_stop,
     "lines_with_bullet": lines_with_bullet,
@@ -128,5 +134,30 @@ SIGNALS: dict[str, Signal] = {
 
 def signals(text: str, lang: str = "en") -> dict[str, float]:
     """Every signal of a document, by name."""
-    reading = Reading(text, lang)
+    reading = TextView(text, lang)
     return {name: signal(reading) for name, signal in SIGNALS.items()}
+
+
+BATCH = 64
+SCHEMA = pa.schema([("id", pa.string()), *((name, pa.float32()) for name in SIGNALS)])
+
+
+def write_signals(
+    shards: list[Path], runner: str = "inline", workers: int | None = None, address: str | None = None
+) -> None:
+    """For `train-X.parquet`, `signals-X.parquet`, with the same documents in the same order."""
+    for shard in shards:
+        with pq.ParquetWriter(shard.with_name(shard.name.replace("train", "signals", 1)), SCHEMA) as writer:
+            for rows in run_items(describe_batch, signal_batches(shard), runner, workers, address):
+                if isinstance(rows, Failure):
+                    raise ServiceError(f"quality signals: {rows.reason} ({rows.detail}); run it again")
+                writer.write_table(pa.Table.from_pylist(rows, SCHEMA))
+
+
+def signal_batches(shard: Path) -> Iterator[list[dict[str, Any]]]:
+    with pq.ParquetFile(shard) as file:
+        yield from (batch.to_pylist() for batch in file.iter_batches(BATCH, columns=["id", "lang", "text"]))
+
+
+def describe_batch(batch: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{"id": row["id"], **signals(row["text"], row["lang"])} for row in batch]

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from idiograph.corpus.reading import Reading
-from idiograph.corpus.sentences import sentences
+from idiograph.text.sentences import find_sentences
+from idiograph.text.view import TextView
 from idiograph.types import AuthorSet, Document, Span
 
 NONE = "none"  # the domain of a document without one, and the language of one without
@@ -24,7 +24,7 @@ Count = Callable[[str], int]
 
 
 @dataclass(frozen=True, slots=True)
-class Tally:
+class KindCount:
     """How much there is of one kind. `labelled` also counts documents that name it second or later."""
 
     documents: int = 0
@@ -70,9 +70,9 @@ class Statistics:
 
     documents: int
     tokens: int
-    languages: dict[str, Tally]
-    domains: dict[str, Tally]
-    cells: dict[tuple[str, str], Tally]  # by language and first domain
+    languages: dict[str, KindCount]
+    domains: dict[str, KindCount]
+    cells: dict[tuple[str, str], KindCount]  # by language and first domain
     trigram_entropy: dict[str, Entropy]
     word_entropy: dict[str, Entropy]
     author_sets: AuthorSets
@@ -92,26 +92,26 @@ class _Tallies:
         self.tokens[name] += tokens
         self.labelled.update(labels)
 
-    def table(self) -> dict[str, Tally]:
+    def table(self) -> dict[str, KindCount]:
         """By number of documents, most first."""
         names = sorted({*self.documents, *self.labelled}, key=lambda name: (-self.documents[name], name))
-        return {name: Tally(self.documents[name], self.tokens[name], self.labelled[name]) for name in names}
+        return {name: KindCount(self.documents[name], self.tokens[name], self.labelled[name]) for name in names}
 
 
-def top_level(domain: str) -> str:
+def main_field(domain: str) -> str:
     """The field of a dotted domain code.
 
-    >>> top_level("shs.langue")
+    >>> main_field("shs.langue")
     'shs'
     """
     return domain.partition(".")[0]
 
 
-def statistics(documents: Iterable[Document], count: Count | None = None) -> Statistics:
+def corpus_statistics(documents: Iterable[Document], count: Count | None = None) -> Statistics:
     """One pass over the documents. `count` is the tokens of a text, our words and punctuation marks if not given."""
     census = _Census()
     for document in documents:
-        reading = Reading(document.text)
+        reading = TextView(document.text)
         census.add(document, reading, len(reading.tokens) if count is None else count(document.text))
     return census.result()
 
@@ -132,8 +132,8 @@ class _Census:
     split: Counter[str] = field(default_factory=Counter)
     spans: dict[int, list[int]] = field(default_factory=lambda: {size: [] for size in SPAN_SIZES})
 
-    def add(self, document: Document, reading: Reading, tokens: int) -> None:
-        named = list(dict.fromkeys(map(top_level, document.domains))) or [NONE]
+    def add(self, document: Document, reading: TextView, tokens: int) -> None:
+        named = list(dict.fromkeys(map(main_field, document.domains))) or [NONE]
         lang = document.lang or NONE
         self.languages.add(lang, tokens, [lang])
         self.domains.add(named[0], tokens, named)
@@ -152,7 +152,7 @@ class _Census:
     def measure(self, document: Document) -> None:
         """How long spans of this document are."""
         text = document.text
-        tokens = [len(Reading(text[start:end]).tokens) for start, end in sentences(text, document.lang or "en")]
+        tokens = [len(TextView(text[start:end]).tokens) for start, end in find_sentences(text, document.lang or "en")]
         for size, lengths in self.spans.items():
             lengths += [sum(tokens[at : at + size]) for at in range(0, len(tokens) - size + 1, size)]
 
@@ -163,12 +163,12 @@ class _Census:
             languages=self.languages.table(),
             domains=self.domains.table(),
             cells={_pair(name): tally for name, tally in self.cells.table().items()},
-            trigram_entropy={name: entropy(counts.values()) for name, counts in sorted(self.trigrams.items())},
-            word_entropy={name: entropy(counts.values()) for name, counts in sorted(self.vocabulary.items())},
+            trigram_entropy={name: sample_entropy(counts.values()) for name, counts in sorted(self.trigrams.items())},
+            word_entropy={name: sample_entropy(counts.values()) for name, counts in sorted(self.vocabulary.items())},
             author_sets=author_set_sizes(self.author_sets),
-            characters=summary(self.characters),
-            words=summary(self.words),
-            spans={size: summary(lengths) for size, lengths in self.spans.items()},
+            characters=length_summary(self.characters),
+            words=length_summary(self.words),
+            spans={size: length_summary(lengths) for size, lengths in self.spans.items()},
         )
 
 
@@ -187,7 +187,7 @@ def _trigrams(text: str) -> dict[int, int]:
     return dict(zip(keys.tolist(), counts.tolist(), strict=True))
 
 
-def entropy(counts: Iterable[int]) -> Entropy:
+def sample_entropy(counts: Iterable[int]) -> Entropy:
     """The entropy of a distribution from a sample of it.
 
     The correction is Chao and Shen's: probabilities are shrunk by the estimated share of the distribution that the
@@ -226,10 +226,10 @@ def author_set_sizes(documents_of: Mapping[AuthorSet, int]) -> AuthorSets:
 
 def span_lengths(spans: Iterable[Span], count: Count | None = None) -> Lengths:
     """The lengths of spans in tokens, our words and punctuation marks if `count` is not given."""
-    return summary([len(Reading(span.text).tokens) if count is None else count(span.text) for span in spans])
+    return length_summary([len(TextView(span.text).tokens) if count is None else count(span.text) for span in spans])
 
 
-def summary(lengths: Sequence[int]) -> Lengths:
+def length_summary(lengths: Sequence[int]) -> Lengths:
     if not lengths:
         return Lengths(0, 0.0, 0, (0.0, 0.0, 0.0), 0)
     low, middle, high = (float(each) for each in np.quantile(lengths, (0.25, 0.5, 0.75)))

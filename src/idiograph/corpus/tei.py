@@ -2,11 +2,20 @@
 
 from collections.abc import Iterator
 
-from idiograph.corpus.article import Article, Formulae, Section, Treatment, is_dropped, prose, require, year
-from idiograph.corpus.citations import Citations, mark
-from idiograph.corpus.markup import Element, child, children, inside, name, parse, text
+from idiograph.corpus.article import (
+    Article,
+    ArticleSection,
+    Formulae,
+    Treatment,
+    is_dropped,
+    prose,
+    require_tei,
+    year_in,
+)
+from idiograph.corpus.citations import Citations, mark_citation
 from idiograph.errors import InputError
 from idiograph.types import Author
+from idiograph.xml import Element, child_element, children, element_text, inner_parts, parse_xml, tag_name
 
 LANG = "{http://www.w3.org/XML/1998/namespace}lang"
 _LEFT_OUT = frozenset({"figure", "table", "note", "graphic", "head", "label", "figDesc", "listBibl", "biblStruct"})
@@ -15,55 +24,55 @@ _SPACED: dict[str, str] = dict.fromkeys(("lb", "pb", "cb", "s", "item"), " ")
 
 def read_tei(data: bytes, citations: Citations = "mask", formulae: Formulae = "mask") -> Article:
     """The article in a TEI file as GROBID writes it."""
-    root = parse(data)
-    if name(root) != "TEI":
-        raise InputError(f"not TEI: the root element is <{name(root)}>, not <TEI>")
+    root = parse_xml(data)
+    if tag_name(root) != "TEI":
+        raise InputError(f"not TEI: the root element is <{tag_name(root)}>, not <TEI>")
     treatment = Treatment(citations, formulae)
-    sections, dropped = _sections(root, treatment)
-    header = child(root, "teiHeader")
+    sections, dropped = _tei_sections(root, treatment)
+    header = child_element(root, "teiHeader")
     article = Article(
-        title=text(child(header, "fileDesc", "titleStmt", "title")),
-        abstract=prose(_paragraphs(child(header, "profileDesc", "abstract"), treatment)),
+        title=element_text(child_element(header, "fileDesc", "titleStmt", "title")),
+        abstract=prose(_tei_paragraphs(child_element(header, "profileDesc", "abstract"), treatment)),
         sections=sections,
         lang=_lang(root),
-        authors=tuple(_authors(root)),
-        year=_year(header),
+        authors=tuple(_tei_authors(root)),
+        year=_tei_year(header),
         doi=_doi(header),
-        licence=_licence(header),
+        licence=_tei_licence(header),
         dropped=dropped,
     )
-    return require(article, "TEI")
+    return require_tei(article, "TEI")
 
 
-def _sections(root: Element, treatment: Treatment) -> tuple[tuple[Section, ...], tuple[str, ...]]:
+def _tei_sections(root: Element, treatment: Treatment) -> tuple[tuple[ArticleSection, ...], tuple[str, ...]]:
     """The sections that are prose, and the headings of the others."""
     kept, dropped = [], []
-    body = child(root, "text", "body")
-    for div in [*_loose(body), *inside(body, "div")]:
-        head = text(child(div, "head"))
+    body = child_element(root, "text", "body")
+    for div in [*_loose_body(body), *inner_parts(body, "div")]:
+        head = element_text(child_element(div, "head"))
         if is_dropped(head):
             dropped.append(head)
             continue
-        paragraphs = prose(_paragraphs(div, treatment))
+        paragraphs = prose(_tei_paragraphs(div, treatment))
         if paragraphs:
-            kept.append(Section(head, paragraphs))
+            kept.append(ArticleSection(head, paragraphs))
     return tuple(kept), tuple(dropped)
 
 
-def _loose(body: Element | None) -> list[Element]:
+def _loose_body(body: Element | None) -> list[Element]:
     """The body itself if it has paragraphs outside any division."""
     return [body] if body is not None and next(children(body, "p"), None) is not None else []
 
 
-def _paragraphs(div: Element | None, treatment: Treatment) -> list[str]:
+def _tei_paragraphs(div: Element | None, treatment: Treatment) -> list[str]:
     """The paragraphs right under a division; a displayed formula joins the two halves of its sentence."""
     found: list[str] = []
     waiting = ""  # the formula that the last paragraph runs into
     for part in _blocks(div):
-        if name(part) == "formula":
+        if tag_name(part) == "formula":
             waiting = _displayed(part, treatment) if found and not _is_finished(found[-1]) else ""
             continue
-        paragraph = treatment.settle(text(part, lambda inner: _swap(inner, treatment), _SPACED))
+        paragraph = treatment.settle(element_text(part, lambda inner: _tei_swap(inner, treatment), _SPACED))
         if waiting and found and paragraph[:1].islower():
             found[-1] = " ".join(f"{found[-1]}{waiting}{paragraph}".split())
         elif paragraph:
@@ -77,10 +86,10 @@ def _paragraphs(div: Element | None, treatment: Treatment) -> list[str]:
 def _blocks(div: Element | None) -> Iterator[Element]:
     """Paragraphs, list items and displayed formulae in order, without those of inner divisions."""
     for part in children(div, "p", "formula", "list", "ab", "div"):
-        if name(part) == "list":
+        if tag_name(part) == "list":
             yield from children(part, "item")
-        elif name(part) == "div":
-            if div is not None and name(div) == "abstract":
+        elif tag_name(part) == "div":
+            if div is not None and tag_name(div) == "abstract":
                 yield from _blocks(part)
         else:
             yield part
@@ -88,62 +97,67 @@ def _blocks(div: Element | None) -> Iterator[Element]:
 
 def _displayed(formula: Element, treatment: Treatment) -> str:
     """What stands for a displayed formula, with the full stop that ends it."""
-    stop = "." if text(formula, _unlabelled).endswith(".") else ""
+    stop = "." if element_text(formula, _unlabelled).endswith(".") else ""
     return f"{treatment.formula.rstrip()}{stop} "
 
 
 def _unlabelled(element: Element) -> str | None:
-    return "" if name(element) == "label" else None
+    return "" if tag_name(element) == "label" else None
 
 
 def _is_finished(paragraph: str) -> bool:
     return paragraph.endswith((".", "!", "?"))
 
 
-def _swap(element: Element, treatment: Treatment) -> str | None:
+def _tei_swap(element: Element, treatment: Treatment) -> str | None:
     """What stands for an element inside a paragraph."""
-    tag = name(element)
+    tag = tag_name(element)
     if tag == "ref":
-        return _reference(element)
+        return _tei_reference(element)
     if tag == "formula":
         return treatment.formula
     return " " if tag in _LEFT_OUT else None
 
 
-def _reference(ref: Element) -> str | None:
+def _tei_reference(ref: Element) -> str | None:
     """A citation is marked, a call of a footnote goes, a pointer to a figure or table stays as it is printed."""
     kind = ref.get("type", "")
     if kind == "bibr":
-        return mark(text(ref))
+        return mark_citation(element_text(ref))
     return "" if kind in ("foot", "note") else None
 
 
 def _lang(root: Element) -> str:
-    body, header = child(root, "text"), child(root, "teiHeader")
+    body, header = child_element(root, "text"), child_element(root, "teiHeader")
     found = [each.get(LANG, "") for each in (body, header) if each is not None]
     return next((lang.lower() for lang in found if lang), "")
 
 
-def _authors(root: Element) -> Iterator[Author]:
+def _tei_authors(root: Element) -> Iterator[Author]:
     """The persons in the header; an author without a name is a leftover affiliation and does not count."""
-    for author in children(child(root, "teiHeader", "fileDesc", "sourceDesc", "biblStruct", "analytic"), "author"):
-        person = child(author, "persName")
-        full = " ".join(text(part) for part in children(person, "forename", "surname"))
+    for author in children(
+        child_element(root, "teiHeader", "fileDesc", "sourceDesc", "biblStruct", "analytic"), "author"
+    ):
+        person = child_element(author, "persName")
+        full = " ".join(element_text(part) for part in children(person, "forename", "surname"))
         if full.strip():
-            orcid = next((text(idno) for idno in children(author, "idno") if idno.get("type") == "ORCID"), "")
+            orcid = next((element_text(idno) for idno in children(author, "idno") if idno.get("type") == "ORCID"), "")
             yield Author(" ".join(full.split()), orcid or None)
 
 
-def _year(header: Element | None) -> int | None:
-    dates = [*inside(child(header, "fileDesc", "publicationStmt"), "date"), *inside(child(header, "fileDesc"), "date")]
-    return next((found for date in dates if (found := year(date.get("when") or text(date)))), None)
+def _tei_year(header: Element | None) -> int | None:
+    dates = [
+        *inner_parts(child_element(header, "fileDesc", "publicationStmt"), "date"),
+        *inner_parts(child_element(header, "fileDesc"), "date"),
+    ]
+    return next((found for date in dates if (found := year_in(date.get("when") or element_text(date)))), None)
 
 
 def _doi(header: Element | None) -> str:
-    source = child(header, "fileDesc", "sourceDesc", "biblStruct")
-    return next((text(idno) for idno in inside(source, "idno") if idno.get("type") == "DOI"), "")
+    source = child_element(header, "fileDesc", "sourceDesc", "biblStruct")
+    return next((element_text(idno) for idno in inner_parts(source, "idno") if idno.get("type") == "DOI"), "")
 
 
-def _licence(header: Element | None) -> str:
-    licence = child(header, "fileDesc", "publicationStmt", "availability", "licence")
-    return "" if licence is None else licence.get("target") or text(licence)
+def _tei_licence(header: Element | None) -> str:
+    licence = child_element(header, "fileDesc", "publicationStmt", "availability", "licence")
+    return "" if licence is None else licence.get("target") or element_text(licence)

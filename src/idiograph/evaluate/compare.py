@@ -88,7 +88,7 @@ def read_values(folder: Path) -> list[Values]:
         ]
 
 
-def compare(found: Sequence[Values], measure: str, resamples: int = 2000, seed: int = 7) -> list[Difference]:
+def compare_rankers(found: Sequence[Values], measure: str, resamples: int = 2000, seed: int = 7) -> list[Difference]:
     """Every pair of rankers on every benchmark that they share; intervals widen with the number of pairs."""
     pairs = [(a, b) for a, b in combinations(found, 2) if a.benchmark == b.benchmark]
     if not pairs:
@@ -112,7 +112,7 @@ def difference(
     return Difference(a.benchmark, measure, a.ranker, b.ranker, float(gap.mean()), low, high, len(gap))
 
 
-def markdown(found: Sequence[Difference]) -> str:
+def differences_as_markdown(found: Sequence[Difference]) -> str:
     lines = ["| benchmark | measure | first | second | first − second | verdict |", "|---" * 6 + "|"]
     for d in found:
         gap = f"{d.value:+.3f} [{d.low:+.3f}, {d.high:+.3f}]"

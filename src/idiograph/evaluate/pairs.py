@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array, diags_array
 
-from idiograph.corpus.stopwords import STOP_WORDS
+from idiograph.text.words import STOP_WORDS
 
 Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]
@@ -28,14 +28,14 @@ TOKEN = re.compile(r"\w+(?:['’]\w+)?|[^\w\s]")
 
 
 @dataclass(frozen=True)
-class Words:
+class WordNumbers:
     """The lower-cased pieces between white space of some texts, as numbers."""
 
     rows: tuple[list[int], ...]
     vocabulary: dict[str, int]
 
     @classmethod
-    def of(cls, texts: Sequence[str]) -> "Words":
+    def of(cls, texts: Sequence[str]) -> "WordNumbers":
         vocabulary: defaultdict[str, int] = defaultdict()
         vocabulary.default_factory = vocabulary.__len__
         rows = tuple([vocabulary[word] for word in text.lower().split()] for text in texts)
@@ -43,11 +43,11 @@ class Words:
 
     def counts(self) -> csr_array:
         """How often each word occurs: (texts, words)."""
-        return counted(self.rows, len(self.vocabulary))
+        return count_matrix(self.rows, len(self.vocabulary))
 
 
 @dataclass(frozen=True)
-class Texts:
+class TripletTexts:
     """Distinct texts, and the triplets that they make: (T,) places of anchors, positives and negatives."""
 
     texts: tuple[str, ...]
@@ -56,8 +56,8 @@ class Texts:
     negative: Longs
 
     @cached_property
-    def words(self) -> "Words":
-        return Words.of(self.texts)
+    def words(self) -> "WordNumbers":
+        return WordNumbers.of(self.texts)
 
     @property
     def candidates(self) -> Longs:
@@ -65,7 +65,7 @@ class Texts:
         return np.unique(np.concatenate([self.positive, self.negative]))
 
 
-def counted(rows: Sequence[Sequence[int] | Longs], width: int) -> csr_array:
+def count_matrix(rows: Sequence[Sequence[int] | Longs], width: int) -> csr_array:
     """Numbers per row as a matrix of counts."""
     first = np.concatenate([[0], np.cumsum([len(row) for row in rows])])
     flat = np.concatenate([np.zeros(0, np.int64), *(np.asarray(row, dtype=np.int64) for row in rows)])
@@ -74,18 +74,18 @@ def counted(rows: Sequence[Sequence[int] | Longs], width: int) -> csr_array:
     return found
 
 
-def dot(a: Any, b: Any) -> Floats:
+def dot_scores(a: Any, b: Any) -> Floats:
     """Row by row."""
     return np.asarray(a.multiply(b).sum(axis=1)).ravel()
 
 
-def both(query: Any, weights: Any, found: Texts) -> Scores:
+def both_scores(query: Any, weights: Any, found: TripletTexts) -> Scores:
     """Products of anchors' rows of `query` with the rows of `weights` of their positives and negatives."""
     anchors = query[found.anchor]
-    return dot(anchors, weights[found.positive]), dot(anchors, weights[found.negative])
+    return dot_scores(anchors, weights[found.positive]), dot_scores(anchors, weights[found.negative])
 
 
-def okapi(found: Texts) -> Scores:
+def okapi(found: TripletTexts) -> Scores:
     """BM25 as in rank_bm25, which the published study used: frequent words get a quarter of the mean weight, not less.
 
     IDF and mean length are those of the candidates; words are what stands between spaces, lower-cased.
@@ -101,10 +101,10 @@ def okapi(found: Texts) -> Scores:
     weights = counts.copy()
     norm = K1 * (1 - B + B * lengths / mean)
     weights.data = counts.data * (K1 + 1) / (counts.data + np.repeat(norm, np.diff(counts.indptr)))
-    return both(counts, weights @ diags_array(idf), found)
+    return both_scores(counts, weights @ diags_array(idf), found)
 
 
-def bm25(found: Texts) -> Scores:
+def bm25(found: TripletTexts) -> Scores:
     """BM25 as bm25s scores it (Lucene's form), read off its index."""
     counts, pool = found.words.counts(), found.candidates
     tokens = [found.words.rows[at] for at in pool.tolist()]
@@ -116,22 +116,22 @@ def bm25(found: Texts) -> Scores:
     place = np.zeros(len(found.texts), dtype=np.int64)
     place[pool] = np.arange(len(pool))
     query = counts[:, : shape[1]]
-    moved = Texts(found.texts, found.anchor, place[found.positive], place[found.negative])
-    return both(query, weights, moved)
+    moved = TripletTexts(found.texts, found.anchor, place[found.positive], place[found.negative])
+    return both_scores(query, weights, moved)
 
 
-def characters(found: Texts) -> Scores:
+def character_scores(found: TripletTexts) -> Scores:
     """Cosine of character 4-grams, weighted by TF-IDF: the strongest of the simple measures of style, and of topic too."""
-    counts = counted([grams(text) for text in found.texts], LETTERS)
+    counts = count_matrix([gram_scores(text) for text in found.texts], LETTERS)
     df = np.bincount(counts.indices, minlength=LETTERS)
     counts.data = 1 + np.log(counts.data)
     weighted: Any = counts @ diags_array(np.log((1 + len(found.texts)) / (1 + df)) + 1)
     lengths = np.sqrt(np.asarray(weighted.multiply(weighted).sum(axis=1)).ravel())
     unit = diags_array(1 / np.maximum(lengths, 1e-12)) @ weighted
-    return both(unit, unit, found)
+    return both_scores(unit, unit, found)
 
 
-def grams(text: str) -> Longs:
+def gram_scores(text: str) -> Longs:
     """Hashes of every four characters in a row, lower case, spaces as one."""
     points = np.frombuffer(" ".join(text.lower().split()).encode("utf-32-le", "replace"), dtype=np.uint32)
     points = points.astype(np.uint64)
@@ -142,12 +142,12 @@ def grams(text: str) -> Longs:
     return (mixed >> np.uint64(46)).astype(np.int64)
 
 
-def function_words(found: Texts, lang: str = "en") -> Scores:
+def function_words(found: TripletTexts, lang: str = "en") -> Scores:
     """Cosine of the z-scores of how often each function word and punctuation mark is used: style without topic."""
     known = {word: at for at, word in enumerate(sorted(STOP_WORDS.get(lang, STOP_WORDS["en"]) | set(".,;:()!?—-")))}
     rows = [[known[t] for t in TOKEN.findall(text.lower()) if t in known] for text in found.texts]
     sizes = np.array([max(len(TOKEN.findall(text)), 1) for text in found.texts])
-    shares = counted(rows, len(known)).toarray() / sizes[:, None]
+    shares = count_matrix(rows, len(known)).toarray() / sizes[:, None]
     spread = shares.std(axis=0)
     scores = (shares - shares.mean(axis=0)) / np.where(spread > 0, spread, 1)
     scores /= np.maximum(np.linalg.norm(scores, axis=1, keepdims=True), 1e-12)
@@ -155,22 +155,22 @@ def function_words(found: Texts, lang: str = "en") -> Scores:
     return (anchors * scores[found.positive]).sum(axis=1), (anchors * scores[found.negative]).sum(axis=1)
 
 
-SCORERS: dict[str, Callable[[Texts], Scores]] = {
+SCORERS: dict[str, Callable[[TripletTexts], Scores]] = {
     "BM25 (Okapi)": okapi,
     "BM25 (bm25s)": bm25,
-    "character 4-grams": characters,
+    "character 4-grams": character_scores,
     "function words": function_words,
 }
 
 
-def jaccard(found: Texts) -> tuple[Floats, Floats, Floats]:
+def triplet_jaccard(found: TripletTexts) -> tuple[Floats, Floats, Floats]:
     """Share of words in common, of those of either: anchor and positive, anchor and negative, positive and negative."""
     sets = found.words.counts()
     sets.data[:] = 1
     sizes = np.diff(sets.indptr)
 
     def of(a: Longs, b: Longs) -> Floats:
-        common = dot(sets[a], sets[b])
+        common = dot_scores(sets[a], sets[b])
         return common / np.maximum(sizes[a] + sizes[b] - common, 1)
 
     return (

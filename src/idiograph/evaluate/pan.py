@@ -14,14 +14,14 @@ from typing import Any
 import numpy as np
 
 from idiograph.errors import InputError
-from idiograph.evaluate.calibration import auc
 from idiograph.evaluate.verification import UNANSWERED, brier, c_at_1, f05u, f1
+from idiograph.measures.likelihood import auc
 
 DIGITS = 3  # the shared task prints three
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class PanPair:
     """Two texts. `more` holds what else the line said, such as the fandoms of the two."""
 
     id: str
@@ -38,7 +38,7 @@ class Truth:
     authors: tuple[str, ...] = ()
 
 
-def lines(path: Path) -> Iterable[tuple[str, Mapping[str, Any]]]:
+def json_objects(path: Path) -> Iterable[tuple[str, Mapping[str, Any]]]:
     """The objects of a JSON lines file, each with its place."""
     try:
         text = path.read_text(encoding="utf-8")
@@ -48,10 +48,10 @@ def lines(path: Path) -> Iterable[tuple[str, Mapping[str, Any]]]:
         raise InputError(f"'{path}': not a UTF-8 text file: {error}") from error
     for number, line in enumerate(text.splitlines(), 1):
         if line.strip():
-            yield f"{path}:{number}", parsed(line, f"{path}:{number}")
+            yield f"{path}:{number}", parse_object(line, f"{path}:{number}")
 
 
-def parsed(line: str, where: str) -> Mapping[str, Any]:
+def parse_object(line: str, where: str) -> Mapping[str, Any]:
     try:
         row = json.loads(line)
     except ValueError as error:
@@ -61,19 +61,21 @@ def parsed(line: str, where: str) -> Mapping[str, Any]:
     return row
 
 
-def read_pairs(path: Path) -> list[Pair]:
+def read_pairs(path: Path) -> list[PanPair]:
     found = []
-    for where, row in lines(path):
+    for where, row in json_objects(path):
         texts = row.get("pair")
         if not isinstance(texts, list) or len(texts) != 2 or not all(isinstance(t, str) for t in texts):
             raise InputError(f"'{where}': \"pair\" must hold two texts")
-        found.append(Pair(row["id"], (texts[0], texts[1]), {k: v for k, v in row.items() if k not in ("id", "pair")}))
+        found.append(
+            PanPair(row["id"], (texts[0], texts[1]), {k: v for k, v in row.items() if k not in ("id", "pair")})
+        )
     return found
 
 
-def read_truth(path: Path) -> list[Truth]:
+def read_pan_truth(path: Path) -> list[Truth]:
     found = []
-    for where, row in lines(path):
+    for where, row in json_objects(path):
         if not isinstance(row.get("same"), bool):
             raise InputError(f"'{where}': \"same\" must be true or false")
         found.append(Truth(row["id"], row["same"], tuple(map(str, row.get("authors") or ()))))
@@ -82,10 +84,10 @@ def read_truth(path: Path) -> list[Truth]:
     return found
 
 
-def read_answers(path: Path) -> dict[str, float]:
+def read_pan_answers(path: Path) -> dict[str, float]:
     """Answers by id. A value outside 0 to 1 is refused, as the shared task does."""
     found: dict[str, float] = {}
-    for where, row in lines(path):
+    for where, row in json_objects(path):
         value = row.get("value")
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
             raise InputError(f"'{where}': \"value\" must be a number from 0 to 1, but is {value!r}")
@@ -100,7 +102,7 @@ def write_lines(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
         stream.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
 
 
-def write_pairs(pairs: Iterable[Pair], path: Path) -> None:
+def write_pairs(pairs: Iterable[PanPair], path: Path) -> None:
     write_lines(({"id": p.id, **p.more, "pair": list(p.texts)} for p in pairs), path)
 
 
@@ -108,7 +110,7 @@ def write_truth(truth: Iterable[Truth], path: Path) -> None:
     write_lines(({"id": t.id, "same": t.same, "authors": list(t.authors)} for t in truth), path)
 
 
-def write_answers(answers: Mapping[str, float], path: Path) -> None:
+def write_pan_answers(answers: Mapping[str, float], path: Path) -> None:
     write_lines(({"id": name, "value": value} for name, value in answers.items()), path)
 
 

@@ -72,7 +72,7 @@ def from_problem(folder: Path, lang: str, encoding: str = "UTF-8") -> Problem:
     if lacking:
         raise InputError(f"'{folder / lacking[0]}' has no text of the candidate")
     unknown = texts_in(folder / about["unknown-folder"], encoding)
-    truth = read_truth(folder / TRUTH) if (folder / TRUTH).exists() else {}
+    truth = read_problem_truth(folder / TRUTH) if (folder / TRUTH).exists() else {}
     return Problem(folder.name, lang, known, unknown, truth)
 
 
@@ -89,7 +89,7 @@ def texts_in(folder: Path, encoding: str) -> dict[str, str]:
     return found
 
 
-def read_truth(path: Path) -> dict[str, str]:
+def read_problem_truth(path: Path) -> dict[str, str]:
     """Who wrote which unknown text."""
     try:
         return {each["unknown-text"]: each["true-author"] for each in load_json(path)["ground_truth"]}
@@ -99,10 +99,10 @@ def read_truth(path: Path) -> dict[str, str]:
 
 def from_lines(path: Path) -> list[Problem]:
     """Problems from JSON lines; an unknown text by nobody of the candidates counts as `<UNK>`."""
-    from idiograph.corpus.readers import unpacked
+    from idiograph.corpus.readers import unpack_file
 
     rows: dict[str, list[dict[str, Any]]] = {}
-    with unpacked(path) as stream:
+    with unpack_file(path) as stream:
         for number, line in enumerate(stream, 1):
             try:
                 row = json.loads(line)
@@ -132,7 +132,7 @@ def write_problems(problems: Iterable[Problem], folder: Path) -> None:
     for problem in problems:
         write_problem(problem, folder / problem.name)
         listing.append({"problem-name": problem.name, "language": problem.lang, "encoding": "UTF-8"})
-    write_json(folder / COLLECTION, listing)
+    write_json_lines(folder / COLLECTION, listing)
 
 
 def write_problem(problem: Problem, folder: Path) -> None:
@@ -144,17 +144,17 @@ def write_problem(problem: Problem, folder: Path) -> None:
     for file, text in problem.unknown.items():
         (folder / "unknown" / file).write_text(text, encoding="utf-8")
     candidates = [{"author-name": name} for name in problem.candidates]
-    write_json(folder / ABOUT, {"unknown-folder": "unknown", "candidate-authors": candidates})
+    write_json_lines(folder / ABOUT, {"unknown-folder": "unknown", "candidate-authors": candidates})
     if problem.truth:
         told = [{"unknown-text": file, "true-author": writer} for file, writer in problem.truth.items()]
-        write_json(folder / TRUTH, {"ground_truth": told})
+        write_json_lines(folder / TRUTH, {"ground_truth": told})
 
 
-def write_json(path: Path, value: Any) -> None:
+def write_json_lines(path: Path, value: Any) -> None:
     path.write_text(json.dumps(value, indent=1), encoding="utf-8")
 
 
-def read_answers(folder: Path, problem: str) -> dict[str, str]:
+def read_problem_answers(folder: Path, problem: str) -> dict[str, str]:
     """What a system said: file name → candidate; of two answers for one text the first counts."""
     path = folder / f"answers-{problem}.json"
     found: dict[str, str] = {}
@@ -166,11 +166,11 @@ def read_answers(folder: Path, problem: str) -> dict[str, str]:
     return found
 
 
-def write_answers(answers: Mapping[str, str], folder: Path, problem: str) -> Path:
+def write_problem_answers(answers: Mapping[str, str], folder: Path, problem: str) -> Path:
     """Write `answers-PROBLEM.json`; returns it."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"answers-{problem}.json"
-    write_json(path, [{"unknown-text": file, "predicted-author": name} for file, name in answers.items()])
+    write_json_lines(path, [{"unknown-text": file, "predicted-author": name} for file, name in answers.items()])
     return path
 
 

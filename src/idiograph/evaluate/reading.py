@@ -13,19 +13,19 @@ from idiograph.style.model import Style
 from idiograph.style.patches import Patches
 from idiograph.style.tokens import Tokens
 
-Reading = Callable[[Style, Sequence[str], bool], Patches]
+ModelReading = Callable[[Style, Sequence[str], bool], Patches]
 TOKEN_BY_TOKEN = "ngram:1"
 
 
-def sound(style: Style, texts: Sequence[str], query: bool) -> Patches:  # noqa: ARG001
+def sound_reading(style: Style, texts: Sequence[str], query: bool) -> Patches:  # noqa: ARG001
     """Both sides alike, special tokens never scored."""
     return style.encode(texts)
 
 
-def published(style: Style, texts: Sequence[str], query: bool) -> Patches:
+def published_reading(style: Style, texts: Sequence[str], query: bool) -> Patches:
     """See the module."""
     tokens = replace(style, keep="all").tokenize(texts)
-    kept = [whole(each) for each in tokens]
+    kept = [whole_text(each) for each in tokens]
     if query and style.patch == TOKEN_BY_TOKEN:
         bare = style.encoder.tokenize(texts, "words")
         kept = [keep & ~(t.keep & ~b.keep) for keep, t, b in zip(kept, tokens, bare, strict=True)]
@@ -34,7 +34,7 @@ def published(style: Style, texts: Sequence[str], query: bool) -> Patches:
     return style.encoder.embed(read, style.patch, style.progress)
 
 
-def whole(tokens: Tokens) -> np.ndarray:
+def whole_text(tokens: Tokens) -> np.ndarray:
     """Every token of the text and the special ones around it, but no prompt before it."""
     begins = int(np.argmax(tokens.keep))  # of the text
     keep = np.ones(len(tokens), bool)
@@ -42,4 +42,4 @@ def whole(tokens: Tokens) -> np.ndarray:
     return keep
 
 
-READINGS: dict[str, Reading] = {"published": published, "sound": sound}
+READINGS: dict[str, ModelReading] = {"published": published_reading, "sound": sound_reading}

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class MeasuredValue:
     """One measure with its 95 % interval."""
 
     measure: str
@@ -24,7 +24,7 @@ class Report:
 
     ranker: str
     benchmark: str
-    rows: tuple[Row, ...]
+    rows: tuple[MeasuredValue, ...]
     anchors: int
     pool: int
     same_field: float  # of the first hits
@@ -36,7 +36,7 @@ class Report:
     top: NDArray[np.int64] = field(default_factory=lambda: np.empty((0, 0), np.int64), repr=False)  # of all anchors
     top_scores: NDArray[np.float32] = field(default_factory=lambda: np.empty((0, 0), np.float32), repr=False)
 
-    def __getitem__(self, measure: str) -> Row:
+    def __getitem__(self, measure: str) -> MeasuredValue:
         return next(row for row in self.rows if row.measure == measure)
 
     def to_json(self) -> dict[str, Any]:
@@ -49,7 +49,7 @@ class Report:
         more = {"first_hit_in_the_same_field": self.same_field, "relevant": self.relevance, "source": self.source}
         return {**about, "measures": rows, **more, "domains": fields}
 
-    def by_domain(self, least: int = 1) -> dict[str, tuple[int, tuple[Row, ...]]]:
+    def by_domain(self, least: int = 1) -> dict[str, tuple[int, tuple[MeasuredValue, ...]]]:
         """Each field with at least so many anchors: how many, and the measures of these. An anchor may be in several."""
         found = {}
         for name in sorted({name for domains in self.domains for name in domains}):
@@ -58,10 +58,10 @@ class Report:
                 found[name] = (int(here.sum()), tuple(self._rows(here)))
         return found
 
-    def _rows(self, here: NDArray[np.bool_]) -> Iterator[Row]:
+    def _rows(self, here: NDArray[np.bool_]) -> Iterator[MeasuredValue]:
         clusters = [cluster for cluster, wanted in zip(self.clusters, here, strict=True) if wanted]
         for measure, values in self.per_anchor.items():
-            yield Row(measure, float(values[here].mean()), *interval(values[here], clusters))
+            yield MeasuredValue(measure, float(values[here].mean()), *interval(values[here], clusters))
 
 
 def interval(
@@ -84,7 +84,7 @@ def interval(
     return float(low), float(high)
 
 
-def markdown(reports: Sequence[Report]) -> str:
+def reports_as_markdown(reports: Sequence[Report]) -> str:
     """Rankers as rows, measures as columns."""
     names = [row.measure for row in reports[0].rows]
     lines = ["| ranker | " + " | ".join(names) + " |", "|---" * (len(names) + 1) + "|"]

@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from idiograph.corpus.chance import key
-from idiograph.corpus.split import SPLITS
-from idiograph.corpus.team import Progress
-from idiograph.corpus.triplets import configurations, read_triplets, splits
 from idiograph.errors import InputError
-from idiograph.evaluate.pairs import SCORERS, Floats, Texts, jaccard
-from idiograph.evaluate.plots import signal_and_noise
-from idiograph.evaluate.report import Row, interval
-from idiograph.pages import render
+from idiograph.evaluate.pairs import SCORERS, Floats, TripletTexts, triplet_jaccard
+from idiograph.evaluate.report import MeasuredValue, interval
+from idiograph.html import render
+from idiograph.mining.split import SPLITS
+from idiograph.mining.triplets import configurations, read_triplets, splits
+from idiograph.plots.panels import signal_and_noise
+from idiograph.runner import Progress
+from idiograph.seeded import key
 from idiograph.types import AuthorSet, Triplet
 
 LIMIT = 10_000  # triplets of a configuration that are looked at
@@ -56,7 +56,7 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class WordOverlaps:
     """Jaccard overlaps of the words in a triplet. Signal is how much nearer the positive is than the negative; noise is how
     much the positive has in common with the negative."""
 
@@ -77,11 +77,11 @@ class Checked:
     triplets: int
     of: int
     own_document: float  # share of positives from the anchor's own document
-    words: Words
-    accuracy: tuple[Row, ...]
+    words: WordOverlaps
+    accuracy: tuple[MeasuredValue, ...]
     paper: float | None
 
-    def __getitem__(self, scorer: str) -> Row:
+    def __getitem__(self, scorer: str) -> MeasuredValue:
         return next(row for row in self.accuracy if row.measure == scorer)
 
 
@@ -102,7 +102,7 @@ class Topic:
         return [(size, found.get(("base", size)), found.get(("unrestricted", size))) for size in sizes]
 
 
-def topic(
+def check_topic(
     folders: Sequence[Path],
     split: str = "test",
     *,
@@ -116,22 +116,22 @@ def topic(
     for done, (folder, name) in enumerate(wanted):
         if progress:
             progress(done, len(wanted), f"{folder.name}/{name}")
-        found.append(check(folder, name, split, limit, seed))
+        found.append(check_configuration(folder, name, split, limit, seed))
     return Topic(split, tuple(found))
 
 
-def check(folder: Path, name: str, split: str, limit: int, seed: int) -> Checked:
-    triplets, total = sample(read_split(folder, name, split), limit, seed)
+def check_configuration(folder: Path, name: str, split: str, limit: int, seed: int) -> Checked:
+    triplets, total = sample_triplets(read_split(folder, name, split), limit, seed)
     if not triplets:
         raise InputError(f"'{folder}' has no triplets in '{name}', split '{split}'")
-    found, clusters = texts_of(triplets), [t.anchor.authors for t in triplets]
+    found, clusters = triplet_texts(triplets), [t.anchor.authors for t in triplets]
     rule, _, size = name.rpartition("-")
     own = float(np.mean([t.anchor.doc_id == t.positive.doc_id for t in triplets]))
-    rows = tuple(accuracy(scorer, found, clusters, seed) for scorer in SCORERS)
+    rows = tuple(scorer_accuracy(scorer, found, clusters, seed) for scorer in SCORERS)
     sentences = int(size) if size.isdigit() else 0
     published = PAPER.get((rule, sentences))
     about = (str(folder), name, rule, sentences, len(triplets), total, own)
-    return Checked(*about, overlaps(found), rows, published)
+    return Checked(*about, overlap_rows(found), rows, published)
 
 
 def read_split(folder: Path, name: str, split: str) -> Iterator[Triplet]:
@@ -141,7 +141,7 @@ def read_split(folder: Path, name: str, split: str) -> Iterator[Triplet]:
         yield from read_triplets(folder, name, each)
 
 
-def sample(triplets: Iterator[Triplet], limit: int, seed: int) -> tuple[list[Triplet], int]:
+def sample_triplets(triplets: Iterator[Triplet], limit: int, seed: int) -> tuple[list[Triplet], int]:
     """At most `limit` triplets, those with the least keys, whatever their order; and how many there were."""
     held: list[tuple[int, int, Triplet]] = []
     total = 0
@@ -153,30 +153,30 @@ def sample(triplets: Iterator[Triplet], limit: int, seed: int) -> tuple[list[Tri
     return [triplet for _, _, triplet in sorted(held, key=lambda each: each[:2])[:limit]], total
 
 
-def texts_of(triplets: Sequence[Triplet]) -> Texts:
+def triplet_texts(triplets: Sequence[Triplet]) -> TripletTexts:
     places: dict[str, int] = {}
     rows = [
         [places.setdefault(span.text, len(places)) for span in (t.anchor, t.positive, t.negative)] for t in triplets
     ]
     anchor, positive, negative = np.array(rows, dtype=np.int64).T
-    return Texts(tuple(places), anchor, positive, negative)
+    return TripletTexts(tuple(places), anchor, positive, negative)
 
 
-def accuracy(scorer: str, found: Texts, clusters: Sequence[AuthorSet], seed: int) -> Row:
+def scorer_accuracy(scorer: str, found: TripletTexts, clusters: Sequence[AuthorSet], seed: int) -> MeasuredValue:
     """How often the positive scores higher, with an interval over author-sets."""
     positive, negative = SCORERS[scorer](found)
     won = np.where(positive > negative, 1.0, 0.0 if scorer == STRICT else np.where(positive == negative, 0.5, 0.0))
-    return Row(scorer, float(won.mean()), *interval(won, clusters, seed=seed))
+    return MeasuredValue(scorer, float(won.mean()), *interval(won, clusters, seed=seed))
 
 
-def overlaps(found: Texts) -> Words:
-    positive, negative, noise = jaccard(found)
-    return Words(
+def overlap_rows(found: TripletTexts) -> WordOverlaps:
+    positive, negative, noise = triplet_jaccard(found)
+    return WordOverlaps(
         Spread.of(positive, 0.0), Spread.of(negative, 0.0), Spread.of(positive - negative, -1.0), Spread.of(noise, 0.0)
     )
 
 
-def write(found: Topic, folder: Path) -> Path:
+def write_topic_report(found: Topic, folder: Path) -> Path:
     """Write `topic.json` and the page `topic.html`; returns the page."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "topic.json").write_text(json.dumps(found.to_json(), indent=1), encoding="utf-8")
@@ -187,7 +187,7 @@ def write(found: Topic, folder: Path) -> Path:
     return page
 
 
-def markdown(found: Topic) -> str:
+def topic_as_markdown(found: Topic) -> str:
     """Accuracies in per cent, configurations as rows."""
     head = ["triplets", "looked at", "paper's BM25", *SCORERS, "signal", "noise"]
     lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]

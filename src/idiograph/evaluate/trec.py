@@ -6,11 +6,11 @@ from pathlib import Path
 import numpy as np
 
 from idiograph.errors import InputError
-from idiograph.evaluate.bench import Benchmark, relevant_pairs
-from idiograph.evaluate.measures import measure
 from idiograph.evaluate.report import Report
+from idiograph.measures.ranking import parse_measure
+from idiograph.mining.benchmark import Benchmark, relevant_pairs
 
-Run = dict[str, dict[str, float]]  # query → document → score
+TrecRun = dict[str, dict[str, float]]  # query → document → score
 Qrels = dict[str, dict[str, int]]  # query → document → relevance
 
 
@@ -33,7 +33,7 @@ def write_run(report: Report, path: Path) -> None:
             )
 
 
-def fields(path: Path, count: int) -> Iterable[list[str]]:
+def trec_fields(path: Path, count: int) -> Iterable[list[str]]:
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -46,23 +46,23 @@ def fields(path: Path, count: int) -> Iterable[list[str]]:
             yield found
 
 
-def read_run(path: Path) -> Run:
-    run: Run = {}
-    for query, _, document, _, score, _ in fields(path, 6):
+def read_run(path: Path) -> TrecRun:
+    run: TrecRun = {}
+    for query, _, document, _, score, _ in trec_fields(path, 6):
         run.setdefault(query, {})[document] = float(score)
     return run
 
 
 def read_qrels(path: Path) -> Qrels:
     qrels: Qrels = {}
-    for query, _, document, grade in fields(path, 4):
+    for query, _, document, grade in trec_fields(path, 4):
         qrels.setdefault(query, {})[document] = int(grade)
     return qrels
 
 
-def measured(qrels: Qrels, run: Run, names: Sequence[str]) -> Mapping[str, dict[str, float]]:
+def measure_run(qrels: Qrels, run: TrecRun, names: Sequence[str]) -> Mapping[str, dict[str, float]]:
     """Each measure of each query that has something relevant; a query that the run leaves out gets 0."""
-    functions = {name: measure(name) for name in names}
+    functions = {name: parse_measure(name) for name in names}
     found: dict[str, dict[str, float]] = {name: {} for name in names}
     for query, grades in qrels.items():
         total = sum(grade > 0 for grade in grades.values())

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idiograph.errors import InputError
-from idiograph.evaluate.calibration import Curves, auc, cllr, cllr_min, curves, eer
-from idiograph.evaluate.report import Row
+from idiograph.evaluate.report import MeasuredValue
+from idiograph.measures.likelihood import Curves, auc, calibration_curves, cllr, cllr_min, eer
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
@@ -94,13 +94,13 @@ class Verification:
 
     system: str
     pairs: str
-    rows: tuple[Row, ...]
+    rows: tuple[MeasuredValue, ...]
     same: int
     different: int
     writers: int
     curves: Curves
 
-    def __getitem__(self, measure: str) -> Row:
+    def __getitem__(self, measure: str) -> MeasuredValue:
         return next(row for row in self.rows if row.measure == measure)
 
     def to_json(self) -> dict[str, Any]:
@@ -109,25 +109,25 @@ class Verification:
         return {**about, "writers": self.writers, "measures": rows}
 
 
-def measure(judged: Judged, system: str, pairs: str, resamples: int = 200, seed: int = 7) -> Verification:
+def measure_verification(judged: Judged, system: str, pairs: str, resamples: int = 200, seed: int = 7) -> Verification:
     """Every measure, with intervals from drawing whole writers: the pairs of one writer rise and fall together."""
     count = int(judged.same.sum())
     if not 0 < count < len(judged.same):
         raise InputError(f"there must be pairs by one hand and by two, but {count} of {len(judged.same)} are by one")
-    drawn = [judged.pick(which) for which in resampled(judged.writers, judged.same, resamples, seed)]
-    rows = [bounded(name, f, judged, drawn) for name, f in MEASURES.items()]
-    found = curves(*judged.of(judged.llr))
+    drawn = [judged.pick(which) for which in resample_writers(judged.writers, judged.same, resamples, seed)]
+    rows = [bounded_value(name, f, judged, drawn) for name, f in MEASURES.items()]
+    found = calibration_curves(*judged.of(judged.llr))
     writers = len(set(judged.writers))
     return Verification(system, pairs, tuple(rows), count, len(judged.same) - count, writers, found)
 
 
-def bounded(name: str, f: Callable[[Judged], float], judged: Judged, drawn: Sequence[Judged]) -> Row:
+def bounded_value(name: str, f: Callable[[Judged], float], judged: Judged, drawn: Sequence[Judged]) -> MeasuredValue:
     values = [f(each) for each in drawn]
     low, high = np.quantile(values, (0.025, 0.975)) if values else (float("nan"), float("nan"))
-    return Row(name, float(f(judged)), float(low), float(high))
+    return MeasuredValue(name, float(f(judged)), float(low), float(high))
 
 
-def resampled(writers: Sequence[Hashable], same: Bools, resamples: int, seed: int) -> list[Ints]:
+def resample_writers(writers: Sequence[Hashable], same: Bools, resamples: int, seed: int) -> list[Ints]:
     """Rows of bootstrap samples that draw whole writers; samples with one kind of pair alone are left out."""
     numbers: dict[Hashable, list[int]] = {}
     for at, writer in enumerate(writers):
@@ -138,7 +138,7 @@ def resampled(writers: Sequence[Hashable], same: Bools, resamples: int, seed: in
     return [which for which in drawn if 0 < same[which].sum() < len(which)]
 
 
-def markdown(found: Sequence[Verification], names: Sequence[str] = tuple(MEASURES)) -> str:
+def verification_as_markdown(found: Sequence[Verification], names: Sequence[str] = tuple(MEASURES)) -> str:
     """Systems as rows, measures as columns."""
     lines = ["| pairs | system | same / different | " + " | ".join(names) + " |", "|---" * (len(names) + 3) + "|"]
     for one in found:

@@ -1,1 +1,1 @@
-"""The only place that imports torch."""
+"""The only place that imports torch: models that are not the shipped one."""

@@ -11,11 +11,11 @@ from sentence_transformers.sentence_transformer.modules import WeightedLayerPool
 from torch import nn
 
 from idiograph.errors import ModelError, SpecError
-from idiograph.neural.adapters import adapt
-from idiograph.neural.encoder import Encoder, assemble
-from idiograph.neural.learned import BOUNDARIES, attach, layer_of
-from idiograph.neural.modules import Centering, Weighing, Wording
-from idiograph.spec import parse, unknown
+from idiograph.neural.encoder import TorchEncoder, assemble_batch
+from idiograph.neural.layers import Centering, Weighing, Wording
+from idiograph.neural.training.adapters import add_adapters
+from idiograph.neural.training.boundaries import BOUNDARIES, attach_boundaries, layer_of
+from idiograph.spec import parse_spec, unknown_choice
 from idiograph.style.model import KEEP
 from idiograph.style.patches import POLICIES
 
@@ -44,12 +44,12 @@ class ModelSettings:
     adapters: int = 0  # rank of what is learned beside the weights of the backbone; 0: the weights themselves learn
 
     def __post_init__(self) -> None:
-        parse(self.patch, "patch policy", {*POLICIES, "learned:N"})
+        parse_spec(self.patch, "patch policy", {*POLICIES, "learned:N"})
         choices = {"head": HEADS, "layers": LAYERS, "boundaries": BOUNDARIES, "keep": KEEP}
         choices |= {"compress": COMPRESSIONS, "reading": READINGS}
         for name, known in choices.items():
             if getattr(self, name) not in known:
-                raise SpecError(unknown(name, getattr(self, name), known))
+                raise SpecError(unknown_choice(name, getattr(self, name), known))
         if self.dim != "none" and self.head == "none":
             raise SpecError(f"dim {self.dim} needs a head to get there; choose head 'linear'")
         if self.compress != "mean" and self.patch.startswith("learned"):
@@ -58,22 +58,22 @@ class ModelSettings:
             raise SpecError("the published reading has its own rule for punctuation; set keep to 'all'")
 
 
-def build(backbone: str | Path, settings: ModelSettings, seed: int = 7) -> Encoder:
+def build_model(backbone: str | Path, settings: ModelSettings, seed: int = 7) -> TorchEncoder:
     """Open a backbone and put on it what the settings ask for. New layers are drawn from `seed` alone."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        opened = Encoder.open(backbone)  # may draw weights of its own: those of a pooler, which nobody uses
+        opened = TorchEncoder.open(backbone)  # may draw weights of its own: those of a pooler, which nobody uses
         own = [m for m in opened.model if isinstance(m, kept_layers(settings))]
         prompts = {name: prompt for name, prompt in opened.model.prompts.items() if prompt}
-        model = assemble([*own, *added(opened, own, settings)], prompts)
+        model = assemble_batch([*own, *added_layers(opened, own, settings)], prompts)
         layer = layer_of(model)
         layer.patch, layer.keep = settings.patch, settings.keep
-        layer.compress, layer.published = pooling(settings), settings.reading == "published"
+        layer.compress, layer.published = pooling_layer(settings), settings.reading == "published"
         if settings.patch.startswith("learned"):
-            attach(model, int(model.get_embedding_dimension() or 0), settings.patch, settings.boundaries)
+            attach_boundaries(model, int(model.get_embedding_dimension() or 0), settings.patch, settings.boundaries)
             keep_boundaries(opened, model)
-        adapt(model, settings.adapters)
-    return Encoder(model, opened.name, opened.prompt)
+        add_adapters(model, settings.adapters)
+    return TorchEncoder(model, opened.name, opened.prompt)
 
 
 def kept_layers(settings: ModelSettings) -> tuple[type[nn.Module], ...]:
@@ -88,24 +88,24 @@ def kept_layers(settings: ModelSettings) -> tuple[type[nn.Module], ...]:
     )
 
 
-def pooling(settings: ModelSettings) -> str:
+def pooling_layer(settings: ModelSettings) -> str:
     """How the patch layer compresses. Attention is a layer of its own, in front of a mean."""
     return "max" if settings.compress == "max" else "mean"
 
 
-def all_layers(folder: str | Path) -> Encoder:
+def all_layers(folder: str | Path) -> TorchEncoder:
     """A model as it is, with the mean of all its layers in place of the last one; nothing is trained."""
-    opened = Encoder.open(folder)
+    opened = TorchEncoder.open(folder)
     if any(isinstance(module, (Dense, WeightedLayerPooling, Wording)) for module in opened.model):
         raise ModelError(f"model '{opened.name}' has layers of its own behind the last; read it without 'layers:'")
     read = opened.layer
     shape = ModelSettings(patch=read.patch or "auto", keep="words" if read.keep == "words" else "all", layers="mean")
-    encoder = build(folder, shape)
+    encoder = build_model(folder, shape)
     encoder.name = f"layers:{encoder.name}"
     return encoder
 
 
-def added(opened: Encoder, own: Sequence[nn.Module], settings: ModelSettings) -> list[nn.Module]:
+def added_layers(opened: TorchEncoder, own: Sequence[nn.Module], settings: ModelSettings) -> list[nn.Module]:
     """The modules that the backbone does not come with."""
     extra: list[nn.Module] = []
     fresh_wording = settings.layers == "wording" and not any(isinstance(module, Wording) for module in own)
@@ -116,7 +116,7 @@ def added(opened: Encoder, own: Sequence[nn.Module], settings: ModelSettings) ->
     if fresh_wording:
         config = show_layers(own[0])
         extra.append(Wording(config.hidden_size, config.vocab_size))
-    extra += projection(wide, settings)
+    extra += projection_layer(wide, settings)
     if settings.center and not any(isinstance(module, Centering) for module in own):
         extra.append(Centering(width))
     if settings.compress == "attention" and not any(isinstance(module, Weighing) for module in own):
@@ -138,23 +138,23 @@ def show_layers(transformer: nn.Module) -> Any:
     return config
 
 
-def projection(size: int, settings: ModelSettings) -> list[nn.Module]:
+def projection_layer(size: int, settings: ModelSettings) -> list[nn.Module]:
     """Stock layers, so that a saved folder needs no code of ours for them."""
     out = size if settings.dim == "none" else settings.dim
     if settings.head == "linear":
-        layer = dense(size, out, nn.Identity(), bias=False)
+        layer = dense_layer(size, out, nn.Identity(), bias=False)
         nn.init.orthogonal_(layer.linear.weight)  # angles survive an orthogonal map as well as they can
         return [layer]
     if settings.head == "mlp":
-        return [dense(size, WIDEN * size, nn.ReLU()), dense(WIDEN * size, out, nn.Identity())]
+        return [dense_layer(size, WIDEN * size, nn.ReLU()), dense_layer(WIDEN * size, out, nn.Identity())]
     return []
 
 
-def dense(size: int, out: int, activation: nn.Module, bias: bool = True) -> Dense:
+def dense_layer(size: int, out: int, activation: nn.Module, bias: bool = True) -> Dense:
     return Dense(size, out, bias, activation, module_input_name="token_embeddings")
 
 
-def keep_boundaries(opened: Encoder, model: nn.Module) -> None:
+def keep_boundaries(opened: TorchEncoder, model: nn.Module) -> None:
     """A model that has learned boundaries goes on with them."""
     before, now = opened.layer.boundary, layer_of(model).boundary
     if before is not None and now is not None and before.cut == now.cut:

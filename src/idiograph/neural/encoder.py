@@ -19,11 +19,11 @@ from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
 from torch import Tensor, nn
 
 from idiograph.errors import ModelError
-from idiograph.neural import modules
-from idiograph.neural.modules import PatchPooling, published_starts, word_starts
-from idiograph.neural.pieces import groups, pieces
+from idiograph.neural import layers as modules
+from idiograph.neural.layers import PatchPooling, published_starts, word_starts
+from idiograph.neural.windows import padded_groups, token_windows
 from idiograph.style.model import Progress
-from idiograph.style.patches import Patches, extent, policy
+from idiograph.style.patches import Patches, parse_policy, patch_extents
 from idiograph.style.tokens import Tokens
 
 LAYER_FILE = "idiograph_patches.py"
@@ -33,7 +33,7 @@ PROMPTS = {r"(^|[-_/])e5[-_]": "query: "}  # families whose weights expect a pre
 BATCH_TOKENS = 8192  # padded tokens in one forward pass: about 200 MB of activations for a small model
 
 
-class Encoder:
+class TorchEncoder:
     """Token vectors from a transformer, pooled into patches. `prompt` is put before every text and never scored."""
 
     def __init__(self, model: MultiVectorEncoder, name: str, prompt: str = "") -> None:
@@ -48,7 +48,7 @@ class Encoder:
         self._memory: dict[bytes, Tensor] | None = None
 
     @classmethod
-    def open(cls, source: str | Path, prompt: str | None = None) -> "Encoder":
+    def open(cls, source: str | Path, prompt: str | None = None) -> "TorchEncoder":
         """Open a sentence-transformers, ColBERT, PyLate or plain transformers model: a folder or a hub name."""
         source = str(source)
         if not Path(source).is_dir() and (source.startswith((".", "/", "~")) or source.count("/") > 1):
@@ -131,7 +131,7 @@ class Encoder:
         """The patches of each text, in the order given; inside, texts of like length go through together."""
         order = sorted(range(len(tokens)), key=lambda at: len(tokens[at]))
         parts: dict[int, tuple[np.ndarray, np.ndarray]] = {}
-        for group in groups([len(tokens[at]) for at in order], BATCH_TOKENS):
+        for group in padded_groups([len(tokens[at]) for at in order], BATCH_TOKENS):
             batch = order[group]
             rows = [tokens[at] for at in batch]
             for at, part in zip(batch, self._embed(rows, patch), strict=True):
@@ -147,7 +147,7 @@ class Encoder:
         vectors = self.token_vectors(tokens)
         if patch.startswith("learned"):
             return self._pooled(tokens, vectors, self._learned(tokens, vectors, patch))
-        number = policy(patch)
+        number = parse_policy(patch)
         raw = vectors.float().cpu().numpy() if patch.startswith("cluster") else [np.empty(0, np.float32)] * len(tokens)
         return self._pooled(tokens, vectors, [number(t, r[: len(t)]) for t, r in zip(tokens, raw, strict=True)])
 
@@ -155,18 +155,20 @@ class Encoder:
         """Patch numbers from the boundaries that the model has learned."""
         if self.layer.boundary is None:
             raise ModelError(f"model '{self.name}' has learned no boundaries; train it with --patch {patch}")
-        kept = pad([torch.from_numpy(t.keep) for t in tokens], 0).to(vectors.device)
+        kept = pad_rows([torch.from_numpy(t.keep) for t in tokens], 0).to(vectors.device)
         found = self.layer.boundary.number(vectors, kept, int(patch.partition(":")[2])).cpu().numpy()
         return [row[: len(t)] for row, t in zip(found, tokens, strict=True)]
 
     def _pooled(
         self, tokens: Sequence[Tokens], vectors: Tensor, numbers: Sequence[np.ndarray]
     ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        padded = pad([torch.from_numpy(n) for n in numbers], -1).to(vectors.device)
+        padded = pad_rows([torch.from_numpy(n) for n in numbers], -1).to(vectors.device)
         means, mask = self.layer.pooled(vectors, padded)
         rows = nn.functional.normalize(means.float(), dim=-1)[mask].cpu().numpy()
         ends = np.cumsum(mask.sum(dim=1).cpu().numpy())
-        return iter([(r, extent(t, n)) for r, t, n in zip(np.split(rows, ends[:-1]), tokens, numbers, strict=True)])
+        return iter(
+            [(r, patch_extents(t, n)) for r, t, n in zip(np.split(rows, ends[:-1]), tokens, numbers, strict=True)]
+        )
 
     @contextmanager
     def remembering(self) -> Iterator[None]:
@@ -194,12 +196,12 @@ class Encoder:
 
     def _forward(self, tokens: Sequence[Tokens]) -> Tensor:
         """Texts within the window in one pass; a longer one piece by piece, its vectors put together again."""
-        cut = [pieces(t, self.window) for t in tokens]
+        cut = [token_windows(t, self.window) for t in tokens]
         flat = [piece for found in cut for piece in found]
         if len(flat) == len(tokens):
             return self._pass([piece.ids for piece in flat])
         rows: list[Tensor] = []
-        for group in groups([len(piece.ids) for piece in flat], BATCH_TOKENS):
+        for group in padded_groups([len(piece.ids) for piece in flat], BATCH_TOKENS):
             vectors = self._pass([piece.ids for piece in flat[group]])
             rows += [v[: len(p.ids)][p.own] for v, p in zip(vectors, flat[group], strict=True)]
         left = iter(rows)
@@ -208,8 +210,8 @@ class Encoder:
 
     def _pass(self, rows: Sequence[np.ndarray]) -> Tensor:
         """Token vectors of texts that fit into the window."""
-        ids = pad([torch.from_numpy(row) for row in rows], self.model.tokenizer.pad_token_id or 0)
-        mask = pad([torch.ones(len(row), dtype=torch.long) for row in rows], 0)
+        ids = pad_rows([torch.from_numpy(row) for row in rows], self.model.tokenizer.pad_token_id or 0)
+        mask = pad_rows([torch.ones(len(row), dtype=torch.long) for row in rows], 0)
         features: dict[str, Any] = {
             "input_ids": ids.to(self.model.device),
             "attention_mask": mask.to(self.model.device),
@@ -235,7 +237,7 @@ class Encoder:
         shutil.copyfile(modules.__file__, folder / LAYER_FILE)
 
 
-def pad(rows: Sequence[Tensor], value: int) -> Tensor:
+def pad_rows(rows: Sequence[Tensor], value: int) -> Tensor:
     return nn.utils.rnn.pad_sequence(list(rows), batch_first=True, padding_value=value)
 
 
@@ -272,10 +274,10 @@ def adopt(source: str) -> MultiVectorEncoder:
     """Open somebody else's model and put our patch layer behind its token vectors."""
     with_layers = has_modules(source)
     if with_layers is None:
-        return assemble([Transformer(source)])
+        return assemble_batch([Transformer(source)])
     loaded = MultiVectorEncoder(source)
     own = [m for m in loaded if isinstance(m, Transformer) or (with_layers and isinstance(m, Dense))]
-    return assemble(own, {name: prompt for name, prompt in loaded.prompts.items() if prompt})
+    return assemble_batch(own, {name: prompt for name, prompt in loaded.prompts.items() if prompt})
 
 
 def has_modules(source: str) -> bool | None:
@@ -292,7 +294,7 @@ def has_modules(source: str) -> bool | None:
     return any(entry["type"].endswith("Dense") for entry in json.loads(Path(listing).read_text(encoding="utf-8")))
 
 
-def assemble(own: Sequence[nn.Module], prompts: dict[str, str] | None = None) -> MultiVectorEncoder:
+def assemble_batch(own: Sequence[nn.Module], prompts: dict[str, str] | None = None) -> MultiVectorEncoder:
     tail = [MultiVectorMask(), PatchPooling(), Normalize(module_input_name="token_embeddings")]
     return MultiVectorEncoder(modules=[*own, *tail], prompts=prompts)
 

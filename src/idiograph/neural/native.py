@@ -19,7 +19,7 @@ class Native:
     def __init__(self, source: str) -> None:
         try:
             with quiet():
-                self.model: Any = opened(source)
+                self.model: Any = open_native(source)
         except (OSError, ValueError, KeyError, RuntimeError, ImportError) as error:
             raise ModelError(f"model '{source}' cannot be opened: {first_line(error)}") from error
         self.name = f"native:{short_name(source)}"
@@ -32,7 +32,7 @@ class Native:
         return np.concatenate([part.float().cpu().numpy() for part in parts])
 
 
-def opened(source: str) -> SentenceTransformer | MultiVectorEncoder:
+def open_native(source: str) -> SentenceTransformer | MultiVectorEncoder:
     from sentence_transformers.util import load_file_path
 
     listing = load_file_path(source, "config_sentence_transformers.json")

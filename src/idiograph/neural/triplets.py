@@ -43,7 +43,7 @@ class Triplets:
         np.savez_compressed(path, rows=self.rows, labels=self.labels, documents=self.documents, **named)  # pyright: ignore
 
 
-def apart(part: Triplets, held: Sequence[Triplets]) -> Triplets:
+def author_sets_differ(part: Triplets, held: Sequence[Triplets]) -> Triplets:
     """The rows of `part` in which no text, document or author-set is one that `held` has too."""
     texts = {text for one in held for text in one.texts}
     both = np.array([text in texts for text in part.texts])
@@ -57,12 +57,12 @@ def apart(part: Triplets, held: Sequence[Triplets]) -> Triplets:
     return replace(part, rows=rows)
 
 
-def number(text: str) -> int:
+def name_number(text: str) -> int:
     """A 63-bit number for a name, the same in every process; two names of a million collide once in 10⁷ runs."""
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") >> 1
 
 
-def collect(rows: Iterable[Sequence[Passage]], name: str = "triplets") -> Triplets:
+def triplets_from_rows(rows: Iterable[Sequence[Passage]], name: str = "triplets") -> Triplets:
     """Triplets from rows of (text, author-set, document, field): anchor, positive, negatives; as many in each row."""
     places: dict[tuple[str, str], int] = {}
     about: list[tuple[int, int, int]] = []
@@ -72,7 +72,7 @@ def collect(rows: Iterable[Sequence[Passage]], name: str = "triplets") -> Triple
         for text, authors, document, *field in row:
             at = places.setdefault((document, text), len(places))
             if at == len(about):
-                about.append((number(authors), number(document), number("".join(field))))
+                about.append((name_number(authors), name_number(document), name_number("".join(field))))
             found[-1].append(at)
     if not found:
         raise InputError(f"there are no triplets in '{name}'")
@@ -97,7 +97,7 @@ def read_jsonl(path: Path) -> Triplets:
     """One object a line: `anchor`, `positive`, `negative` (a text or a list). If it is known: `author`, who wrote anchor
     and positive, `negative_author`, and for each role its document, such as `anchor_document`."""
     with path.open(encoding="utf-8") as lines:
-        return collect((line_passages(path, at, line) for at, line in enumerate(lines, 1)), path.stem)
+        return triplets_from_rows((line_passages(path, at, line) for at, line in enumerate(lines, 1)), path.stem)
 
 
 def line_passages(path: Path, at: int, line: str) -> list[Passage]:
@@ -119,18 +119,20 @@ def read_folder(folder: Path, split: str = "train", names: Sequence[str] = ()) -
 
     The path of one configuration, such as `triplets/base-4`, stands for that one.
     """
-    from idiograph.corpus.triplets import configurations
+    from idiograph.mining.triplets import configurations
 
     if not names and any(folder.glob("*.parquet")):
-        return collect(folder_rows(folder.parent, split, [folder.name]), f"{folder.parent.name}/{folder.name}")
+        return triplets_from_rows(
+            folder_rows(folder.parent, split, [folder.name]), f"{folder.parent.name}/{folder.name}"
+        )
     wanted = names or configurations(folder)
-    return collect(folder_rows(folder, split, wanted), folder.name)
+    return triplets_from_rows(folder_rows(folder, split, wanted), folder.name)
 
 
 def folder_rows(folder: Path, split: str, names: Sequence[str]) -> Iterator[list[Passage]]:
     import pyarrow.parquet as pq
 
-    from idiograph.corpus.triplets import shards
+    from idiograph.mining.triplets import shards
 
     for name in names:
         for path in shards(folder, name, split):

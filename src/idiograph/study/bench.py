@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idiograph.errors import InputError
-from idiograph.neural.triplets import number
+from idiograph.neural.triplets import name_number
 from idiograph.types import Span, Triplet
 
 Ints = NDArray[np.int64]
@@ -18,7 +18,7 @@ Doubles = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ragged:
+class TextNumbers:
     """A few numbers for each text: its authors, its fields."""
 
     flat: Ints
@@ -28,8 +28,8 @@ class Ragged:
         return frozenset(self.flat[self.ends[at - 1] if at else 0 : self.ends[at]].tolist())
 
     @classmethod
-    def of(cls, rows: Sequence[Iterable[str]]) -> "Ragged":
-        found = [sorted(map(number, row)) for row in rows]
+    def of(cls, rows: Sequence[Iterable[str]]) -> "TextNumbers":
+        found = [sorted(map(name_number, row)) for row in rows]
         ends = np.cumsum([len(row) for row in found], dtype=np.int64)
         return cls(np.array([each for row in found for each in row], np.int64), ends)
 
@@ -47,8 +47,8 @@ class Bench:
     triplets: Ints  # (T, 3)
     labels: Ints  # (texts,) author-set
     documents: Ints  # (texts,)
-    authors: Ragged
-    domains: Ragged
+    authors: TextNumbers
+    domains: TextNumbers
 
     @property
     def name(self) -> str:
@@ -75,7 +75,7 @@ class Bench:
         return [self.texts[int(at)] for at in places]
 
 
-def collect(triplets: Iterable[Triplet], corpus: str, rule: str, sentences: int) -> Bench:
+def collect_bench(triplets: Iterable[Triplet], corpus: str, rule: str, sentences: int) -> Bench:
     """Everything that some triplets hold: each anchor once, each other span once."""
     places: dict[tuple[str, str], int] = {}
     spans: list[Span] = []
@@ -90,21 +90,21 @@ def collect(triplets: Iterable[Triplet], corpus: str, rule: str, sentences: int)
         rows.append(tuple(row))
     if not rows:
         raise InputError(f"there are no triplets in {corpus}, {rule}-{sentences}; mine a larger corpus")
-    return arranged(np.array(rows, np.int64), spans, corpus, rule, sentences)
+    return arrange_triplets(np.array(rows, np.int64), spans, corpus, rule, sentences)
 
 
-def arranged(rows: Ints, spans: Sequence[Span], corpus: str, rule: str, sentences: int) -> Bench:
+def arrange_triplets(rows: Ints, spans: Sequence[Span], corpus: str, rule: str, sentences: int) -> Bench:
     anchors, first = np.unique(rows[:, 0], return_inverse=True)
     pool, others = np.unique(rows[:, 1:], return_inverse=True)
     numbers = np.concatenate([first.reshape(-1, 1), others.reshape(-1, 2)], axis=1)
-    labels = np.array([number(" ".join(sorted(span.authors))) for span in spans], np.int64)
-    documents = np.array([number(span.doc_id) for span in spans], np.int64)
-    authors, domains = Ragged.of([s.authors for s in spans]), Ragged.of([s.domains for s in spans])
+    labels = np.array([name_number(" ".join(sorted(span.authors))) for span in spans], np.int64)
+    documents = np.array([name_number(span.doc_id) for span in spans], np.int64)
+    authors, domains = TextNumbers.of([s.authors for s in spans]), TextNumbers.of([s.domains for s in spans])
     texts = [span.text for span in spans]
     return Bench(corpus, rule, sentences, texts, anchors, pool, numbers, labels, documents, authors, domains)
 
 
-def smaller(bench: Bench, anchors: int, pool: int, seed: int = 7) -> Bench:
+def smaller_pool(bench: Bench, anchors: int, pool: int, seed: int = 7) -> Bench:
     """At most so many anchors, taken in turn from all author-sets, and so large a pool: what the anchors' triplets need,
     and other spans. One triplet an anchor stays."""
     chance = np.random.default_rng(seed)
@@ -116,8 +116,8 @@ def smaller(bench: Bench, anchors: int, pool: int, seed: int = 7) -> Bench:
     rest = chance.permutation(np.setdiff1d(np.arange(len(bench.pool)), near))[: max(pool - len(near), 0)]
     kept = np.concatenate([near, rest])
     chosen = np.unique(rows[:, 0])
-    numbers = np.stack([np.searchsorted(chosen, rows[:, 0]), *(place_of(kept, rows[:, c]) for c in (1, 2))], axis=1)
-    return taken(bench, bench.anchors[chosen], bench.pool[kept], numbers)
+    numbers = np.stack([np.searchsorted(chosen, rows[:, 0]), *(places_of(kept, rows[:, c]) for c in (1, 2))], axis=1)
+    return take_texts(bench, bench.anchors[chosen], bench.pool[kept], numbers)
 
 
 def in_turn(clusters: Ints) -> Ints:
@@ -130,12 +130,12 @@ def in_turn(clusters: Ints) -> Ints:
     return np.argsort(turns, kind="stable")
 
 
-def place_of(kept: Ints, wanted: Ints) -> Ints:
+def places_of(kept: Ints, wanted: Ints) -> Ints:
     order = np.argsort(kept)
     return order[np.searchsorted(kept, wanted, sorter=order)]
 
 
-def taken(bench: Bench, anchors: Ints, pool: Ints, triplets: Ints) -> Bench:
+def take_texts(bench: Bench, anchors: Ints, pool: Ints, triplets: Ints) -> Bench:
     """The bench with these anchors and pool alone, and no other texts."""
     used = np.unique(np.concatenate([anchors, pool]))
     return replace(
@@ -146,14 +146,14 @@ def taken(bench: Bench, anchors: Ints, pool: Ints, triplets: Ints) -> Bench:
         triplets=triplets,
         labels=bench.labels[used],
         documents=bench.documents[used],
-        authors=again(bench.authors, used),
-        domains=again(bench.domains, used),
+        authors=draw_again(bench.authors, used),
+        domains=draw_again(bench.domains, used),
     )
 
 
-def again(ragged: Ragged, used: Ints) -> Ragged:
+def draw_again(ragged: TextNumbers, used: Ints) -> TextNumbers:
     rows = [sorted(ragged[int(at)]) for at in used]
-    return Ragged(
+    return TextNumbers(
         np.array([each for row in rows for each in row], np.int64),
         np.cumsum([len(row) for row in rows], dtype=np.int64),
     )
@@ -179,5 +179,5 @@ def open_bench(path: Path) -> Bench:
         texts = [raw[a:b].decode() for a, b in zip(starts, ends, strict=True)]
         corpus, rule, sentences = map(str, file["about"])
         arrays = [file[name] for name in ("anchors", "pool", "triplets", "labels", "documents")]
-        ragged = [Ragged(file[f"{name}_flat"], file[f"{name}_ends"]) for name in ("authors", "domains")]
+        ragged = [TextNumbers(file[f"{name}_flat"], file[f"{name}_ends"]) for name in ("authors", "domains")]
     return Bench(corpus, rule, int(sentences), texts, *arrays, *ragged)

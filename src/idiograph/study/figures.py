@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from idiograph.evaluate.plots import FIRST, INK, SECOND, SOFT, panels, svg
+from idiograph.plots.panels import FIRST, INK, SECOND, SOFT, make_panels, svg
 from idiograph.study.bench import Doubles
-from idiograph.study.patchsize import SHAPES, Curve, coefficient
 from idiograph.study.table import Cell, Table
+from idiograph.study.tables.patchsize import SHAPES, Curve, coefficient
 
 COLOURS = (FIRST, SECOND, "#b45309", "#7c3aed", "#be123c", "#4d7c0f", "#0ea5e9", "#f59e0b", INK, SOFT, "#db2777")
 SHADES = (FIRST, "#5eada6", "#b45309", "#e0a458", SECOND, "#93a8e8")
@@ -18,7 +18,7 @@ TILES = 9  # tokens of each text in the drawing of scoring modes
 
 def scoring_modes() -> str:
     """Three ways to compare two texts: one vector each, a vector a token, a vector a patch."""
-    figure, axes = panels(3, width=10.0, height=2.4)
+    figure, axes = make_panels(3, width=10.0, height=2.4)
     for axis, (title, size) in zip(
         axes, (("mean pooling", TILES), ("late interaction", 1), ("patches of three", 3)), strict=True
     ):
@@ -40,13 +40,13 @@ def rectangle(axis: Any, left: float, bottom: float, width: float, height: float
     axis.fill([left, right, right, left], [bottom, bottom, top, top], color=colour, alpha=0.75, linewidth=0)
 
 
-def lines(tables: Mapping[str, Table], places: Sequence[float], axis_label: str, width: float = 11.0) -> str:
+def line_panels(tables: Mapping[str, Table], places: Sequence[float], axis_label: str, width: float = 11.0) -> str:
     """A panel a table: its rows as lines over the columns, with intervals, a little apart."""
-    figure, axes = panels(len(tables), width=width, height=3.9)
+    figure, axes = make_panels(len(tables), width=width, height=3.9)
     for axis, (title, table) in zip(axes, tables.items(), strict=True):
         draw_rows(axis, table, places)
         axis.set(title=title, xlabel=axis_label, xticks=list(places))
-    legend(figure, axes)
+    draw_legend(figure, axes)
     return svg(figure)
 
 
@@ -55,10 +55,10 @@ def draw_rows(axis: Any, table: Table, places: Sequence[float]) -> None:
     step = 0.06 * (places[1] - places[0] if len(places) > 1 else 1.0)
     for turn, (number, row) in enumerate(known):
         shifted = [at + step * (turn - (len(known) - 1) / 2) for at in places]
-        draw(axis, shifted, row.cells, row.label, COLOURS[number % len(COLOURS)])
+        draw_cells(axis, shifted, row.cells, row.label, COLOURS[number % len(COLOURS)])
 
 
-def legend(figure: Any, axes: Sequence[Any]) -> None:
+def draw_legend(figure: Any, axes: Sequence[Any]) -> None:
     """One for all panels, below them: it hides no line."""
     found = {label: handle for axis in axes for handle, label in zip(*axis.get_legend_handles_labels(), strict=True)}
     if found:
@@ -68,7 +68,9 @@ def legend(figure: Any, axes: Sequence[Any]) -> None:
         )
 
 
-def draw(axis: Any, places: Sequence[float], cells: Sequence[Cell], label: str, colour: str, line: str = "-") -> None:
+def draw_cells(
+    axis: Any, places: Sequence[float], cells: Sequence[Cell], label: str, colour: str, line: str = "-"
+) -> None:
     known = [(at, cell) for at, cell in zip(places, cells, strict=True) if cell.known]
     if not known:
         return
@@ -81,42 +83,42 @@ def draw(axis: Any, places: Sequence[float], cells: Sequence[Cell], label: str, 
     )  # fmt: skip
 
 
-def bars(groups: Mapping[str, Mapping[str, float]], label: str) -> str:
+def grouped_bars(groups: Mapping[str, Mapping[str, float]], label: str) -> str:
     """Bars side by side, a colour for each group."""
     names = list(dict.fromkeys(name for values in groups.values() for name in values))
-    figure, (axis,) = panels(1, width=8.0, height=0.8 + len(names) * (0.12 + 0.1 * len(groups)))
+    figure, (axis,) = make_panels(1, width=8.0, height=0.8 + len(names) * (0.12 + 0.1 * len(groups)))
     share = 0.8 / max(len(groups), 1)
     for number, (group, values) in enumerate(groups.items()):
         places = np.arange(len(names)) + share * (number - (len(groups) - 1) / 2)
         axis.barh(places, [values.get(name, 0.0) for name in names], share, label=group, color=SHADES[number % 6])
     axis.set(yticks=range(len(names)), yticklabels=names, xlabel=label)
     axis.invert_yaxis()
-    legend(figure, [axis])
+    draw_legend(figure, [axis])
     return svg(figure)
 
 
 def temperature(table: Table, published: str) -> str:
     """A line a grain over the fixed temperatures, and points for what is learned or summed; the published one is marked."""
-    figure, (axis,) = panels(1, width=8.5, height=4.2)
+    figure, (axis,) = make_panels(1, width=8.5, height=4.2)
     fixed = [at for at, column in enumerate(table.columns) if column.replace(".", "", 1).isdigit()]
     others = [at for at in range(len(table.columns)) if at not in fixed]
     for turn, row in enumerate(table.rows):
         shift = 0.07 * (turn - (len(table.rows) - 1) / 2)
         lined = any(row.cells[at].known for at in fixed)
         for label, part, line in ((row.label, fixed, "-"), ("" if lined else row.label, others, "")):
-            draw(axis, [at + shift for at in part], [row.cells[at] for at in part], label, COLOURS[turn], line)
+            draw_cells(axis, [at + shift for at in part], [row.cells[at] for at in part], label, COLOURS[turn], line)
     names = [column.replace(" (", "\n(") for column in table.columns]
     axis.set(xticks=range(len(names)), xticklabels=names, xlabel="temperature", ylabel="R@20")
     if published in table.columns:
         at = table.columns.index(published)
         axis.axvspan(at - 0.4, at + 0.4, color=SOFT, alpha=0.18, linewidth=0)
-    legend(figure, [axis])
+    draw_legend(figure, [axis])
     return svg(figure)
 
 
 def geometry(table: Table) -> str:
     """Alignment against uniformity: ours filled, the published ones hollow."""
-    figure, (axis,) = panels(1, width=7.5, height=4.2)
+    figure, (axis,) = make_panels(1, width=7.5, height=4.2)
     for number, row in enumerate(table.rows):
         colour = COLOURS[number % len(COLOURS)]
         ours, theirs = ([getattr(cell, kind) for cell in row.cells] for kind in ("value", "published"))
@@ -124,13 +126,13 @@ def geometry(table: Table) -> str:
         axis.plot(theirs[1:], theirs[:1], "o", color=colour, markerfacecolor="none")
     axis.set(xlabel="uniformity (lower: more spread)", ylabel="alignment (lower: closer)")
     axis.set_title("filled: here; hollow: published", fontsize=9)
-    legend(figure, [axis])
+    draw_legend(figure, [axis])
     return svg(figure)
 
 
 def scatter(meaning: Doubles, style: Doubles, by: str, limit: int = 800) -> str:
     """Pairs by likeness of meaning and of style: positives and negatives."""
-    figure, (axis,) = panels(1, width=6.0, height=4.2)
+    figure, (axis,) = make_panels(1, width=6.0, height=4.2)
     for column, (label, colour) in enumerate((("same author", FIRST), ("different authors", SOFT))):
         axis.scatter(
             meaning[:limit, column], style[:limit, column], s=6, alpha=0.5, color=colour, label=label, rasterized=True
@@ -142,7 +144,7 @@ def scatter(meaning: Doubles, style: Doubles, by: str, limit: int = 800) -> str:
 
 def patch_sizes(curves: Mapping[str, Curve], coefficient_published: float) -> str:
     """The best size by length: how often each is chosen in resamples, and the curves through the choices."""
-    figure, axes = panels(len(curves), width=11.0, height=3.2)
+    figure, axes = make_panels(len(curves), width=11.0, height=3.2)
     for axis, (name, one) in zip(axes, curves.items(), strict=True):
         for at, length in enumerate(one.lengths):
             values, counts = np.unique(one.best_resampled[:, at], return_counts=True)
@@ -161,7 +163,7 @@ def patch_sizes(curves: Mapping[str, Curve], coefficient_published: float) -> st
 
 def histograms(parts: Mapping[str, Doubles]) -> str:
     """One distribution a panel, with its mean: signal and noise of word overlap."""
-    figure, axes = panels(len(parts), width=2.6 * len(parts), height=2.3)
+    figure, axes = make_panels(len(parts), width=2.6 * len(parts), height=2.3)
     for axis, (name, values) in zip(axes, parts.items(), strict=True):
         axis.hist(values, bins=30, color=FIRST)
         axis.axvline(float(values.mean()), color=INK, linewidth=1)

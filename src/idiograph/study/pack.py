@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from idiograph.errors import ArtifactError
 from idiograph.neural.triplets import Triplets, open_npz
 from idiograph.study.bench import Bench, Bools, Ints, open_bench
-from idiograph.study.plan import Run, from_json
+from idiograph.study.plan import StudyRun, plan_from_json
 
 LISTING = "pack.json"
 
@@ -41,7 +41,7 @@ class Problems:
     names: NDArray[np.str_]  # (problems,)
 
     def save(self, path: Path) -> None:
-        raw, ends = packed(self.texts)
+        raw, ends = pack_strings(self.texts)
         arrays: Any = {name: getattr(self, name) for name in NUMBERS}
         np.savez_compressed(path, raw=raw, ends=ends, **arrays)
 
@@ -49,7 +49,7 @@ class Problems:
 NUMBERS = ("unknown", "truth", "problem", "candidates", "known", "writer", "joined", "fresh", "names")
 
 
-def packed(texts: Sequence[str]) -> tuple[np.ndarray, Ints]:
+def pack_strings(texts: Sequence[str]) -> tuple[np.ndarray, Ints]:
     encoded = [text.encode() for text in texts]
     return np.frombuffer(b"".join(encoded), np.uint8), np.cumsum([len(t) for t in encoded], dtype=np.int64)
 
@@ -87,8 +87,8 @@ class Pack:
         return self.about["main"]
 
     @property
-    def runs(self) -> list[Run]:
-        return [from_json(value) for value in self.about["runs"]]
+    def runs(self) -> list[StudyRun]:
+        return [plan_from_json(value) for value in self.about["runs"]]
 
     def train(self, rule: str) -> list[Triplets]:
         return [self._triplets(name) for name in self.about["train"][rule]]

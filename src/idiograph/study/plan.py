@@ -16,7 +16,7 @@ Breadth = Literal["one", "all"]
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class StudyRun:
     """One model: what it begins with, what it learns from and how, and at which grains it is read afterwards.
 
     `breadth` "all" reads every length of span; "one" only the main one.
@@ -58,8 +58,8 @@ class Run:
         return asdict(self)
 
 
-def from_json(value: Mapping[str, Any]) -> Run:
-    return Run(**{**value, "readings": tuple(value["readings"])})
+def plan_from_json(value: Mapping[str, Any]) -> StudyRun:
+    return StudyRun(**{**value, "readings": tuple(value["readings"])})
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +94,7 @@ def plan(
     others: Size | None = None,
     preset: str = "sound",
     semantic: Sequence[str] = (),
-) -> list[Run]:
+) -> list[StudyRun]:
     """The runs of a study: everything on the first backbone, and the same or less (`others`) on each further one.
 
     What the conclusions hang on comes first: the central grains with their own temperature, with the published one and
@@ -106,67 +106,69 @@ def plan(
         run for backbone, one in sizes for maker in CENTRAL for run in maker(backbone, one) if run.patch in SWAPPED
     ]
     runs = central + [run for maker in IN_TURN for backbone, one in sizes for run in maker(backbone, one)]
-    runs += [Run("semantic", name, "whole", UNTRAINED, readings=("ngram:1",)) for name in semantic]
+    runs += [StudyRun("semantic", name, "whole", UNTRAINED, readings=("ngram:1",)) for name in semantic]
     if preset == "paper":
-        runs = [as_published(run) for run in runs if run.stage in STAGES_OF_PAPER]
-    first: dict[str, Run] = {}
+        runs = [published_run(run) for run in runs if run.stage in STAGES_OF_PAPER]
+    first: dict[str, StudyRun] = {}
     for run in runs:  # one that two stages want is done once
         first.setdefault(run.name, run)
     return list(first.values())
 
 
-def main_runs(backbone: str, size: Size) -> Iterator[Run]:
+def main_runs(backbone: str, size: Size) -> Iterator[StudyRun]:
     """The model as it comes, read at every grain, and a model trained at every grain."""
-    yield Run("main", backbone, "whole", UNTRAINED, breadth="all", readings=tuple(size.grains[1:]))
+    yield StudyRun("main", backbone, "whole", UNTRAINED, breadth="all", readings=tuple(size.grains[1:]))
     for grain in size.grains:
         others = tuple(g for g in SWAPPED if g != grain and g in size.grains)
-        yield Run("main", backbone, grain, breadth="all", readings=others, **budget(size))
+        yield StudyRun("main", backbone, grain, breadth="all", readings=others, **budget(size))
 
 
-def published_runs(backbone: str, size: Size) -> Iterator[Run]:
+def published_runs(backbone: str, size: Size) -> Iterator[StudyRun]:
     """The published loss: a sum over patches, and one temperature for all grains."""
     for grain in size.grains:
-        yield Run(
+        yield StudyRun(
             "published", backbone, grain, tau=PUBLISHED, score="maxsim", breadth=size.published,
             readings=("ngram:1",) if grain == "whole" else (), **budget(size),
         )  # fmt: skip
 
 
-def temperature_runs(backbone: str, size: Size) -> Iterator[Run]:
+def temperature_runs(backbone: str, size: Size) -> Iterator[StudyRun]:
     for tau in (*size.temperatures, SAME_SHARPNESS):
         for grain in size.tempered:
             done = grain == "whole" and tau == PUBLISHED  # of one patch, the sum is the mean
             if not done and (tau != SAME_SHARPNESS or grain in ("whole", "ngram:1")):
-                yield Run("temperature", backbone, grain, tau=tau, **budget(size))
+                yield StudyRun("temperature", backbone, grain, tau=tau, **budget(size))
 
 
-def decoupling_runs(backbone: str, size: Size) -> Iterator[Run]:
+def decoupling_runs(backbone: str, size: Size) -> Iterator[StudyRun]:
     for rule in ("unrestricted", "ict"):
-        yield Run("decoupling", backbone, "whole", rule, breadth="all", **budget(size))
+        yield StudyRun("decoupling", backbone, "whole", rule, breadth="all", **budget(size))
 
 
-def learned_runs(backbone: str, size: Size) -> Iterator[Run]:
+def learned_runs(backbone: str, size: Size) -> Iterator[StudyRun]:
     for kind in size.learned:
         sharp: dict[str, Any] = {} if kind == "budget" else {"tau": PUBLISHED, "score": "maxsim"}
-        yield Run("learned", backbone, "learned:3", breadth="all", model={"boundaries": kind}, **sharp, **budget(size))
+        yield StudyRun(
+            "learned", backbone, "learned:3", breadth="all", model={"boundaries": kind}, **sharp, **budget(size)
+        )
 
 
-def negative_runs(backbone: str, size: Size) -> Iterator[Run]:
+def negative_runs(backbone: str, size: Size) -> Iterator[StudyRun]:
     """More negatives at equal steps, which is also more text; and fewer negatives at equal text."""
     for batch in size.batches:
-        yield replace(Run("negatives", backbone, "ngram:1", **budget(size)), batch=batch)
+        yield replace(StudyRun("negatives", backbone, "ngram:1", **budget(size)), batch=batch)
     smallest = min(size.batches, default=size.batch)
     if smallest < size.batch:
         longer = size.steps * size.batch // smallest
-        yield replace(Run("negatives", backbone, "ngram:1", **budget(size)), batch=smallest, steps=longer)
+        yield replace(StudyRun("negatives", backbone, "ngram:1", **budget(size)), batch=smallest, steps=longer)
 
 
-def seed_runs(backbone: str, size: Size) -> Iterator[Run]:
+def seed_runs(backbone: str, size: Size) -> Iterator[StudyRun]:
     """The same again: how much of a difference is the luck of one run?"""
     for seed in size.seeds:
         for how in ({}, {"tau": PUBLISHED, "score": "maxsim"}):
             for grain in ("whole", "ngram:1", "ngram:3"):
-                yield Run("seeds", backbone, grain, seed=seed, **how, **budget(size))
+                yield StudyRun("seeds", backbone, grain, seed=seed, **how, **budget(size))
 
 
 CENTRAL = (main_runs, published_runs, temperature_runs)
@@ -177,7 +179,7 @@ def budget(size: Size) -> dict[str, Any]:
     return {"steps": size.steps, "batch": size.batch, "lr": size.lr}
 
 
-def as_published(run: Run) -> Run:
+def published_run(run: StudyRun) -> StudyRun:
     """A run under the published protocol: its head, its rates, its unmasked negatives, its one temperature."""
     if run.rule == UNTRAINED:
         return run

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from idiograph.corpus.triplets import configurations, read_triplets, splits
 from idiograph.errors import InputError
 from idiograph.evaluate.problems import NOBODY, Problem, read_problems
+from idiograph.mining.triplets import configurations, read_triplets, splits
 from idiograph.neural.triplets import Triplets, read_folder
 from idiograph.store import write_json
-from idiograph.study.bench import Bench, Bools, collect, save_bench, smaller
+from idiograph.study.bench import Bench, Bools, collect_bench, save_bench, smaller_pool
 from idiograph.study.pack import LISTING, Problems
-from idiograph.study.plan import Run
+from idiograph.study.plan import StudyRun
 
 Progress = Callable[[int, int | None, str], None]
 CHARS = 7  # of a token at most, on average: what no model reads is not packed
@@ -34,10 +34,10 @@ class Portions:
     train_longest: int = 256  # tokens that are trained on
 
 
-def prepare(
+def prepare_pack(
     sources: Mapping[str, Path],
     out: Path,
-    runs: Sequence[Run],
+    runs: Sequence[StudyRun],
     portions: Portions,
     *,
     preset: str = "sound",
@@ -100,28 +100,30 @@ def pack_benches(
     name: str, folder: Path, out: Path, portions: Portions, main: int, about: dict[str, Any], seed: int
 ) -> None:
     there = [c for c in configurations(folder) if "test" in splits(folder, c) and not c.startswith("ict")]
-    whole = {c: opened(name, folder, c, "test") for c in there}
+    whole = {c: open_triplet_folder(name, folder, c, "test") for c in there}
     base = {c: bench for c, bench in whole.items() if bench.rule == "base"}
     equal = min(portions.pool, *(len(bench.pool) for bench in base.values()))
     for bench in whole.values():
         if bench.rule == "base" or bench.sentences in portions.unrestricted:
             pool = natural(bench, portions) if about["keep_own"] else equal
-            write(smaller(bench, portions.anchors, pool if bench.rule == "base" else 0, seed), out, about["benches"])
+            write_bench(
+                smaller_pool(bench, portions.anchors, pool if bench.rule == "base" else 0, seed), out, about["benches"]
+            )
     if f"base-{main}" in there and "valid" in splits(folder, f"base-{main}"):
-        valid = opened(name, folder, f"base-{main}", "valid")
-        write(smaller(valid, *portions.valid, seed), out, about["valid"], "valid")
+        valid = open_triplet_folder(name, folder, f"base-{main}", "valid")
+        write_bench(smaller_pool(valid, *portions.valid, seed), out, about["valid"], "valid")
 
 
 def natural(bench: Bench, portions: Portions) -> int:
     return min(len(bench.pool), 4 * portions.pool)
 
 
-def opened(name: str, folder: Path, configuration: str, split: str) -> Bench:
+def open_triplet_folder(name: str, folder: Path, configuration: str, split: str) -> Bench:
     rule, _, size = configuration.rpartition("-")
-    return collect(read_triplets(folder, configuration, split), name, rule, int(size))
+    return collect_bench(read_triplets(folder, configuration, split), name, rule, int(size))
 
 
-def write(bench: Bench, out: Path, listing: list[str], part: str = "bench") -> None:
+def write_bench(bench: Bench, out: Path, listing: list[str], part: str = "bench") -> None:
     path = f"{part}/{bench.name.replace('/', '-')}.npz"
     save_bench(bench, out / path)
     listing.append(path)

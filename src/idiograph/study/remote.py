@@ -17,14 +17,14 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from idiograph.study.pack import Pack
-from idiograph.study.plan import Run
-from idiograph.study.results import Outcome, Store
+from idiograph.study.plan import StudyRun
+from idiograph.study.results import RunOutcome, Store
 
 Tell = Callable[[int, int, str], None]  # done, of how many, what
 _packs: dict[Path, Pack] = {}  # a worker opens its pack once
 
 
-def work(run: Run, folder: Path, backbone: str, device: str) -> Outcome:
+def work_through(run: StudyRun, folder: Path, backbone: str, device: str) -> RunOutcome:
     """One run, in whatever process this is."""
     from idiograph.study.work import carry_out
 
@@ -44,21 +44,23 @@ class Means:
     done: tuple[Path, ...] = ()  # folders with runs that were done before
 
 
-def outcomes(runs: Sequence[Run], folder: Path, means: Means) -> Iterator[tuple[Run, Outcome | BaseException]]:
+def outcomes(
+    runs: Sequence[StudyRun], folder: Path, means: Means
+) -> Iterator[tuple[StudyRun, RunOutcome | BaseException]]:
     """Do the runs, several at a time; none is begun after the deadline, and one that fails stops no other."""
     deadline = time.monotonic() + means.budget
     if not means.workers:
         for run in runs:
             if time.monotonic() < deadline:
-                yield run, work(run, folder, means.backbones[run.backbone], means.device)
+                yield run, work_through(run, folder, means.backbones[run.backbone], means.device)
         return
     line = list(reversed(runs))
     with ProcessPoolExecutor(means.workers, mp_context=get_context("spawn")) as team:
-        held: dict[Future[Outcome], Run] = {}
+        held: dict[Future[RunOutcome], StudyRun] = {}
         while line or held:
             while line and len(held) < means.workers and time.monotonic() < deadline:
                 run = line.pop()
-                held[team.submit(work, run, folder, means.backbones[run.backbone], means.device)] = run
+                held[team.submit(work_through, run, folder, means.backbones[run.backbone], means.device)] = run
             if not held:
                 return
             for future in wait(held, return_when=FIRST_COMPLETED).done:
@@ -66,7 +68,7 @@ def outcomes(runs: Sequence[Run], folder: Path, means: Means) -> Iterator[tuple[
                 yield held.pop(future), error if error is not None else future.result()
 
 
-def perform(pack: Pack, out: Path, means: Means, tell: Tell) -> tuple[int, int]:
+def perform_run(pack: Pack, out: Path, means: Means, tell: Tell) -> tuple[int, int]:
     """Do what is left of a pack's runs; returns how many were done, and how many failed."""
     store, begun = Store(out), time.monotonic()
     there = set().union(*(Store(folder).names() for folder in (out, *means.done)))
@@ -74,20 +76,20 @@ def perform(pack: Pack, out: Path, means: Means, tell: Tell) -> tuple[int, int]:
     counts = [0, 0]
     tell(0, len(runs), "")
     for run, found in outcomes(runs, pack.folder, means):
-        if isinstance(found, Outcome):
+        if isinstance(found, RunOutcome):
             store.add(found)
             counts[0] += 1
         else:
             counts[1] += 1
         passed = time.monotonic() - begun
         left = passed / sum(counts) * (len(runs) - sum(counts))
-        tell(sum(counts), len(runs), f"{run.name}: {told(found)}; about {left:.0f} s left")
+        tell(sum(counts), len(runs), f"{run.name}: {result_words(found)}; about {left:.0f} s left")
     return counts[0], counts[1]
 
 
-def told(found: Outcome | BaseException) -> str:
+def result_words(found: RunOutcome | BaseException) -> str:
     """What came of a run, in a few words."""
-    if not isinstance(found, Outcome):
+    if not isinstance(found, RunOutcome):
         return f"failed: {found!r}"
     values = [v[:, 0].mean() for k, v in found.arrays.items() if k.startswith("valid|")]
     score = f"valid R@20 {sum(values) / len(values):.4f}, " if values else ""
@@ -99,7 +101,7 @@ def write_line(done: int, total: int, what: str) -> None:
     sys.stderr.flush()
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def run_remote(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m idiograph.study.remote", description=(__doc__ or "").split("\n")[0]
     )
@@ -113,10 +115,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     backbones = dict(each.split("=", 1) for each in given.backbone)
     means = Means(backbones, given.workers, given.device, given.budget, tuple(given.done))
-    done, failed = perform(Pack.open(given.pack), given.out, means, write_line)
+    done, failed = perform_run(Pack.open(given.pack), given.out, means, write_line)
     write_line(done, done + failed, "runs done")
     return 1 if failed else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_remote())

@@ -7,14 +7,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from idiograph.pages import render
-from idiograph.store import now, write_json
+from idiograph.html import render
+from idiograph.store import timestamp, write_json
 from idiograph.study.claims import Claim
-from idiograph.study.table import Table, as_csv, cleaned, latex, markdown, to_json
+from idiograph.study.table import Table, as_csv, clean_number, latex, table_as_markdown, to_json
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class ReportSection:
     """A part of the report: some words, tables and figures (caption → SVG)."""
 
     title: str
@@ -38,7 +38,9 @@ class Account:
     version: str = ""
 
 
-def write(folder: Path, sections: Sequence[Section], found: Sequence[Claim], account: Account) -> Path:
+def write_study_report(
+    folder: Path, sections: Sequence[ReportSection], found: Sequence[Claim], account: Account
+) -> Path:
     """Write `report.html`, `tables/`, `figures/`, `tables.json`, `claims.json` and `account.json`; returns the page."""
     tables = [table for section in sections for table in section.tables]
     for part in ("tables", "figures"):
@@ -50,15 +52,15 @@ def write(folder: Path, sections: Sequence[Section], found: Sequence[Claim], acc
     for number, (_, drawing) in enumerate(figures_of(sections), 1):
         (folder / "figures" / f"figure-{number:02d}.svg").write_text(standing_alone(drawing), encoding="utf-8")
     write_json(folder / "tables.json", to_json(tables))
-    write_json(folder / "claims.json", [cleaned(asdict(claim)) for claim in found])
-    write_json(folder / "account.json", cleaned(asdict(account)))
+    write_json(folder / "claims.json", [clean_number(asdict(claim)) for claim in found])
+    write_json(folder / "account.json", clean_number(asdict(account)))
     page = folder / "report.html"
-    values: dict[str, Any] = {"sections": sections, "claims": found, "account": account, "date": now()[:10]}
+    values: dict[str, Any] = {"sections": sections, "claims": found, "account": account, "date": timestamp()[:10]}
     page.write_text(render("study.html", title="The study", **values), encoding="utf-8")
     return page
 
 
-def figures_of(sections: Sequence[Section]) -> list[tuple[str, str]]:
+def figures_of(sections: Sequence[ReportSection]) -> list[tuple[str, str]]:
     return [item for section in sections for item in dict(section.figures).items()]
 
 
@@ -81,7 +83,7 @@ def claims_markdown(found: Sequence[Claim]) -> str:
 
 def tables_markdown(path: Path) -> str:
     """Every table of a finished study, as Markdown."""
-    from idiograph.study.table import from_json
+    from idiograph.study.table import tables_from_json
 
-    tables = from_json(json.loads(path.read_text(encoding="utf-8")))
-    return "\n\n".join(f"**{table.title}**\n\n{markdown(table)}\n\n{table.note}" for table in tables)
+    tables = tables_from_json(json.loads(path.read_text(encoding="utf-8")))
+    return "\n\n".join(f"**{table.title}**\n\n{table_as_markdown(table)}\n\n{table.note}" for table in tables)

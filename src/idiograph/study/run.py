@@ -13,24 +13,24 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from idiograph.corpus.documents import Corpus, build
-from idiograph.corpus.mine import mine
-from idiograph.corpus.readers import read
-from idiograph.corpus.stats import statistics
+from idiograph.corpus.corpus import Corpus, build_corpus
+from idiograph.corpus.readers import read_documents
+from idiograph.corpus.stats import corpus_statistics
 from idiograph.errors import InputError, SpecError
+from idiograph.mining.mine import mine_triplets
 from idiograph.recipe import Recipe
-from idiograph.spec import unknown
-from idiograph.store import MANIFEST, Manifest, locked, seal, write_json
-from idiograph.study.claims import claims
-from idiograph.study.composition import counts_of
-from idiograph.study.found import Found
+from idiograph.spec import unknown_choice
+from idiograph.store import MANIFEST, Manifest, locked_folder, seal, write_json
+from idiograph.study.claims import all_claims
+from idiograph.study.outcomes import StudyOutcomes
 from idiograph.study.pack import LISTING, Pack, Problems
 from idiograph.study.plan import QUICK, SECOND, Size, plan
-from idiograph.study.prepare import Portions, prepare
-from idiograph.study.remote import Means, perform
-from idiograph.study.report import Account, write
+from idiograph.study.prepare import Portions, prepare_pack
+from idiograph.study.remote import Means, perform_run
+from idiograph.study.report import Account, write_study_report
 from idiograph.study.results import Store
 from idiograph.study.sections import Material, chapters
+from idiograph.study.tables.composition import counts_of
 
 STAGES = ("mine", "pack", "models", "report")
 BUILT_IN = ("anthology", "synth")
@@ -42,7 +42,7 @@ Progress = Callable[[int, int | None, str], None]
 
 
 @dataclass(frozen=True)
-class Wanted:
+class StudyRequest:
     """What is asked of a study."""
 
     recipe: Recipe
@@ -63,7 +63,7 @@ class Wanted:
     def __post_init__(self) -> None:
         for stage in self.stages:
             if stage not in STAGES:
-                raise SpecError(unknown("stage", stage, STAGES))
+                raise SpecError(unknown_choice("stage", stage, STAGES))
 
     @property
     def size(self) -> Size:
@@ -90,89 +90,91 @@ class Study:
     counts: Mapping[str, Any] = field(default_factory=dict)
 
 
-def study(sources: Sequence[str], out: Path, wanted: Wanted, progress: Progress | None = None) -> Study | None:
+def run_study(
+    sources: Sequence[str], out: Path, wanted: StudyRequest, progress: Progress | None = None
+) -> Study | None:
     """Run the stages that are wanted; returns the report if it is one of them. A source is a corpus folder, a folder of
     triplets, or `anthology`."""
     tell = progress or (lambda done, total, what: None)  # noqa: ARG005
-    with locked(out):
+    with locked_folder(out):
         (out / MANIFEST).unlink(missing_ok=True)
-        folders = {name_of(source): triplets_of(source, out, wanted, tell) for source in sources}
+        folders = {source_name(source): source_triplets(source, out, wanted, tell) for source in sources}
         if "pack" in wanted.stages and not (out / "pack" / LISTING).is_file():
-            packed(folders, out, wanted, tell)
+            make_pack(folders, out, wanted, tell)
         if "models" in wanted.stages:
-            modelled(out, wanted, tell)
-        return reported(folders, out, wanted, tell) if "report" in wanted.stages else None
+            run_models(out, wanted, tell)
+        return write_reports(folders, out, wanted, tell) if "report" in wanted.stages else None
 
 
-def name_of(source: str) -> str:
+def source_name(source: str) -> str:
     """How a source is called in tables: by its folder, or by what comes before a colon."""
     return Path(source.partition(":")[0]).name
 
 
-def triplets_of(source: str, out: Path, wanted: Wanted, tell: Progress) -> Path:
+def source_triplets(source: str, out: Path, wanted: StudyRequest, tell: Progress) -> Path:
     """The triplets of a source: mined now, mined before, or given."""
     if any(Path(source).glob("base-*/*.parquet")):
         return Path(source)
-    folder = out / "triplets" / name_of(source)
+    folder = out / "triplets" / source_name(source)
     if not (folder / MANIFEST).is_file():
         if "mine" not in wanted.stages:
             raise InputError(f"'{folder}' is not there yet; run the study with --stage mine first")
-        mined(opened(source, out), folder, wanted, tell)
+        mine_source(open_source(source, out), folder, wanted, tell)
     return folder
 
 
-def opened(source: str, out: Path) -> Corpus:
+def open_source(source: str, out: Path) -> Corpus:
     """A corpus folder, or a built-in corpus, built beside the study."""
     if not source.startswith(BUILT_IN):
         return Corpus(Path(source))
-    folder = out / "corpus" / name_of(source)
+    folder = out / "corpus" / source_name(source)
     if not (folder / MANIFEST).is_file():
         shutil.rmtree(folder, ignore_errors=True)
-        build(read(source), folder, inputs={"source": source})
+        build_corpus(read_documents(source), folder, inputs={"source": source})
     return Corpus(folder)
 
 
-def mined(corpus: Corpus, folder: Path, wanted: Wanted, tell: Progress) -> None:
+def mine_source(corpus: Corpus, folder: Path, wanted: StudyRequest, tell: Progress) -> None:
     changes = MINING | (QUICK_MINING if wanted.quick else {})
     chosen = wanted.recipe.mine.model_copy(update=changes)
-    mine(corpus, chosen, folder, overwrite=True, progress=tell)
+    mine_triplets(corpus, chosen, folder, overwrite=True, progress=tell)
     tell(0, None, "counting")
     write_json(folder.parent / f"{folder.name}.entropy.json", entropy_of(corpus))
 
 
 def entropy_of(corpus: Corpus, documents: int = ENTROPY_DOCUMENTS) -> dict[str, dict[str, float]]:
     """Bits of three characters in a row and of words, by field; the fields with most texts."""
-    found = statistics(document for _, document in zip(range(documents), corpus, strict=False))
+    found = corpus_statistics(document for _, document in zip(range(documents), corpus, strict=False))
     fields = list(found.domains)[:FIELDS]
     bits = {"three characters": found.trigram_entropy, "words": found.word_entropy}
     return {kind: {name: by[name].corrected for name in fields if name in by} for kind, by in bits.items()}
 
 
-def packed(folders: Mapping[str, Path], out: Path, wanted: Wanted, tell: Progress) -> None:
+def make_pack(folders: Mapping[str, Path], out: Path, wanted: StudyRequest, tell: Progress) -> None:
     preset = wanted.recipe.preset
     runs = plan(list(wanted.backbones), wanted.size, wanted.second, preset, list(wanted.semantic))
     shutil.rmtree(out / "pack", ignore_errors=True)
-    prepare(folders, out / "pack", runs, wanted.share, preset=preset, problems=wanted.problems, progress=tell)
+    prepare_pack(folders, out / "pack", runs, wanted.share, preset=preset, problems=wanted.problems, progress=tell)
 
 
-def modelled(out: Path, wanted: Wanted, tell: Progress) -> None:
+def run_models(out: Path, wanted: StudyRequest, tell: Progress) -> None:
     means = Means({**wanted.backbones, **wanted.semantic}, wanted.workers, wanted.device, wanted.budget)
-    _, failed = perform(Pack.open(out / "pack"), out / "runs", means, tell)
+    _, failed = perform_run(Pack.open(out / "pack"), out / "runs", means, tell)
     if failed:
         raise InputError(f"{failed} runs failed; run the study again to go on with them")
 
 
-def reported(folders: Mapping[str, Path], out: Path, wanted: Wanted, tell: Progress) -> Study:
+def write_reports(folders: Mapping[str, Path], out: Path, wanted: StudyRequest, tell: Progress) -> Study:
     tell(0, None, "writing the report")
     pack = Pack.open(out / "pack")
-    found = Found(Store(out / "runs"), pack.benches, pack.valid, pack.main)
+    found = StudyOutcomes(Store(out / "runs"), pack.benches, pack.valid, pack.main)
     if not found.outcomes:
         raise InputError(f"no model has been trained in '{out}' yet; run the study with --stage models first")
     counts = {name: counts_of(folder) for name, folder in folders.items()}
     tokens = 128 if wanted.quick else 512
     sections = chapters(Material(found, pack.problems, counts, entropies(folders), tokens))
-    made = claims(found)
-    page = write(out, sections, made, account(found, wanted, pack))
+    made = all_claims(found)
+    page = write_study_report(out, sections, made, account(found, wanted, pack))
     tables = sum(len(section.tables) for section in sections)
     summary = {"runs": len(found.outcomes), "tables": tables, "claims": len(made)}
     seal(out, Manifest("study", {"preset": wanted.recipe.preset, "quick": wanted.quick}, {}, summary))
@@ -190,7 +192,7 @@ def entropies(folders: Mapping[str, Path]) -> dict[str, dict[str, float]]:
     return merged
 
 
-def account(found: Found, wanted: Wanted, pack: Pack) -> Account:
+def account(found: StudyOutcomes, wanted: StudyRequest, pack: Pack) -> Account:
     """How every number came about."""
     runs = []
     for outcome in found.outcomes:

@@ -40,7 +40,7 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TableRow:
     """A line of a table. `best` marks the one to look at."""
 
     label: str
@@ -55,11 +55,11 @@ class Table:
     name: str
     title: str
     columns: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[TableRow, ...]
     note: str = ""
     label: str = "model"
 
-    def __getitem__(self, label: str) -> Row:
+    def __getitem__(self, label: str) -> TableRow:
         return next(row for row in self.rows if row.label == label)
 
     def without_blanks(self) -> "Table":
@@ -68,14 +68,14 @@ class Table:
         return replace(self, rows=tuple(known))
 
 
-def markdown(table: Table) -> str:
+def table_as_markdown(table: Table) -> str:
     """Value, interval in brackets, and the published value after a bar."""
     lines = [f"| {table.label} | {' | '.join(table.columns)} |", "|---" * (len(table.columns) + 1) + "|"]
-    lines += [f"| {row.label} | {' | '.join(map(plain, row.cells))} |" for row in table.rows]
+    lines += [f"| {row.label} | {' | '.join(map(plain_cell, row.cells))} |" for row in table.rows]
     return "\n".join(lines)
 
 
-def plain(cell: Cell) -> str:
+def plain_cell(cell: Cell) -> str:
     interval = f" [{cell.range.replace('–', ', ')}]" if cell.range else ""
     theirs = f" (paper {cell.theirs})" if cell.theirs else ""
     return f"{cell.shown}{interval}{theirs}"
@@ -83,13 +83,13 @@ def plain(cell: Cell) -> str:
 
 def latex(table: Table) -> str:
     """A booktabs tabular with its caption, ready to be put into a paper."""
-    head = " & ".join(escape(each) for each in (table.label, *table.columns))
-    body = "\n".join(f"{escape(row.label)} & {' & '.join(map(typeset, row.cells))} \\\\" for row in table.rows)
+    head = " & ".join(escape_latex(each) for each in (table.label, *table.columns))
+    body = "\n".join(f"{escape_latex(row.label)} & {' & '.join(map(typeset, row.cells))} \\\\" for row in table.rows)
     layout = "l" + "r" * len(table.columns)
     return (
         "\\begin{table}[ht]\n\\centering\n\\small\n"
         f"\\begin{{tabular}}{{{layout}}}\n\\toprule\n{head} \\\\\n\\midrule\n{body}\n\\bottomrule\n\\end{{tabular}}\n"
-        f"\\caption{{{escape(table.title)}. {escape(table.note)}}}\n\\label{{tab:{table.name}}}\n\\end{{table}}\n"
+        f"\\caption{{{escape_latex(table.title)}. {escape_latex(table.note)}}}\n\\label{{tab:{table.name}}}\n\\end{{table}}\n"
     )
 
 
@@ -99,10 +99,10 @@ def typeset(cell: Cell) -> str:
     return f"{'--' if not cell.known else cell.shown}{interval}{theirs}"
 
 
-def escape(text: str) -> str:
+def escape_latex(text: str) -> str:
     """Text as LaTeX takes it.
 
-    >>> escape("50 % of R@20_a")
+    >>> escape_latex("50 % of R@20_a")
     '50 \\\\% of R@20\\\\_a'
     """
     for character in "\\&%$#_{}":
@@ -117,28 +117,28 @@ def as_csv(table: Table) -> str:
     writer.writerow([table.label, "column", "value", "low", "high", "published"])
     for row in table.rows:
         for column, cell in zip(table.columns, row.cells, strict=True):
-            writer.writerow([row.label, column, *map(bare, (cell.value, cell.low, cell.high, cell.published))])
+            writer.writerow([row.label, column, *map(bare_number, (cell.value, cell.low, cell.high, cell.published))])
     return held.getvalue()
 
 
-def bare(value: float) -> str:
+def bare_number(value: float) -> str:
     return "" if math.isnan(value) else f"{value:.6g}"
 
 
 def to_json(tables: Iterable[Table]) -> list[dict[str, Any]]:
     """Every table; a value that is not there is null."""
-    return [cleaned(asdict(table)) for table in tables]
+    return [clean_number(asdict(table)) for table in tables]
 
 
-def cleaned(value: Any) -> Any:
+def clean_number(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: cleaned(each) for key, each in value.items()}
+        return {key: clean_number(each) for key, each in value.items()}
     if isinstance(value, list | tuple):
-        return [cleaned(each) for each in value]
+        return [clean_number(each) for each in value]
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
-def from_json(value: Sequence[dict[str, Any]]) -> list[Table]:
+def tables_from_json(value: Sequence[dict[str, Any]]) -> list[Table]:
     """Tables that `to_json` wrote."""
     return [
         Table(**{**each, "columns": tuple(each["columns"]), "rows": tuple(row_from(row) for row in each["rows"])})
@@ -146,7 +146,7 @@ def from_json(value: Sequence[dict[str, Any]]) -> list[Table]:
     ]
 
 
-def row_from(value: dict[str, Any]) -> Row:
+def row_from(value: dict[str, Any]) -> TableRow:
     filled: list[dict[str, Any]] = [{k: NAN if v is None else v for k, v in each.items()} for each in value["cells"]]
     cells = tuple(Cell(**each) for each in filled)
-    return Row(value["label"], cells, value["best"])
+    return TableRow(value["label"], cells, value["best"])

@@ -7,41 +7,43 @@ from typing import Any
 
 import numpy as np
 
-from idiograph.neural.trial import Given, Patches, Trial
+from idiograph.neural.reader import DevicePatches, Given, OpenedTrial
 from idiograph.study.bench import Bench, Ints
-from idiograph.study.measured import DEPTH, Scores, alignment, cosines, rankings, read_bench, uniformity_parts
+from idiograph.study.measure import DEPTH, Scores, alignment, pair_cosines, rank_bench, read_bench, uniformity_parts
 from idiograph.study.pack import Pack, Problems
-from idiograph.study.plan import UNTRAINED, Run
-from idiograph.study.results import Outcome
+from idiograph.study.plan import UNTRAINED, StudyRun
+from idiograph.study.results import RunOutcome
 
 CUT_TEXTS = 200  # texts of which a learned model's boundaries are looked at
 Progress = Callable[[int, int | None, str], None]
 
 
-def carry_out(run: Run, pack: Pack, backbone: str, device: str = "auto", progress: Progress | None = None) -> Outcome:
+def carry_out(
+    run: StudyRun, pack: Pack, backbone: str, device: str = "auto", progress: Progress | None = None
+) -> RunOutcome:
     """Train a model as the run says, and read it."""
     begun = time.monotonic()
     longest = int(pack.about["longest"])
-    trial = opened(backbone, run, longest, device)
+    trial = open_starting_model(backbone, run, longest, device)
     about: dict[str, Any] = {"backbone": backbone, "device": trial.device.type, "window": trial.longest}
     if run.rule != UNTRAINED:
-        about |= trained(trial, run, pack, progress)
+        about |= train_model(trial, run, pack, progress)
     trial.wait()
     about["seconds_training"] = time.monotonic() - begun
-    reader = Reading(trial, run, pack.about.get("keep_own", False))
+    reader = BenchReading(trial, run, pack.about.get("keep_own", False))
     reader.read_all(pack, progress)
     about |= {"seconds": time.monotonic() - begun, "read": reader.notes}
-    return Outcome(run, about, reader.arrays)
+    return RunOutcome(run, about, reader.arrays)
 
 
-def opened(backbone: str, run: Run, longest: int, device: str) -> Trial:
+def open_starting_model(backbone: str, run: StudyRun, longest: int, device: str) -> OpenedTrial:
     """The model that a run begins with; for a run about meaning it may be a file of vectors."""
     if run.stage == "semantic" and backbone.endswith(".npz"):
         return Given(Path(backbone))
-    return Trial(backbone, run.model_settings(), longest, device)
+    return OpenedTrial(backbone, run.model_settings(), longest, device)
 
 
-def trained(trial: Trial, run: Run, pack: Pack, progress: Progress | None) -> dict[str, Any]:
+def train_model(trial: OpenedTrial, run: StudyRun, pack: Pack, progress: Progress | None) -> dict[str, Any]:
     """Train to the last step, with no choice of an earlier one: budgets are equal."""
     longest = int(pack.about["train_longest"])
     result = trial.train(pack.train(run.rule), {**run.train_settings(), "max_length": longest}, progress)
@@ -50,10 +52,10 @@ def trained(trial: Trial, run: Run, pack: Pack, progress: Progress | None) -> di
     return found | {"fit_seconds": result.seconds, "precision": result.precision, "loss": losses}
 
 
-class Reading:
+class BenchReading:
     """Reads benches and keeps what the tables need."""
 
-    def __init__(self, trial: Trial, run: Run, keep_own: bool) -> None:
+    def __init__(self, trial: OpenedTrial, run: StudyRun, keep_own: bool) -> None:
         self.trial, self.run, self.keep_own = trial, run, keep_own
         self.arrays: dict[str, np.ndarray] = {}
         self.notes: dict[str, Any] = {}
@@ -88,7 +90,7 @@ class Reading:
             self.read_at(grain, patches, bench, main)
             self.notes[f"{grain}|{bench.name}"]["embed_seconds"] = seconds / len(found)
 
-    def read_at(self, grain: str, patches: Patches, bench: Bench, main: bool) -> None:
+    def read_at(self, grain: str, patches: DevicePatches, bench: Bench, main: bool) -> None:
         key = f"{grain}|{bench.name}"
         begun = time.monotonic()
         scores = self.scores(patches, bench.anchors, bench.pool)
@@ -105,7 +107,7 @@ class Reading:
         if main and grain in ("whole", self.run.patch):
             self.keep_geometry(key, patches, bench)
 
-    def scores(self, patches: Patches, left: Ints, right: Ints) -> Scores:
+    def scores(self, patches: DevicePatches, left: Ints, right: Ints) -> Scores:
         return self.trial.scores(patches, left, right, self.run.score == "meansim")
 
     def read_valid(self, bench: Bench) -> None:
@@ -117,11 +119,11 @@ class Reading:
     def keep_ranking(self, key: str, scores: np.ndarray, bench: Bench) -> None:
         """The head of each ranking, spans of the anchor's own document left out: what failure modes are read from."""
         if self.run.stage in ("main", "published"):
-            self.arrays[f"{key}|top"] = rankings(scores, bench.own())[:, :DEPTH].astype(np.int32)
+            self.arrays[f"{key}|top"] = rank_bench(scores, bench.own())[:, :DEPTH].astype(np.int32)
 
-    def keep_geometry(self, key: str, patches: Patches, bench: Bench) -> None:
+    def keep_geometry(self, key: str, patches: DevicePatches, bench: Bench) -> None:
         vectors = patches.means()
-        found = {"alignment": alignment(vectors, bench), "cosines": cosines(vectors, bench)}
+        found = {"alignment": alignment(vectors, bench), "cosines": pair_cosines(vectors, bench)}
         found["uniformity"] = uniformity_parts(vectors, bench.anchors)
         self.arrays |= {f"{key}|{name}": value.astype(np.float32) for name, value in found.items()}
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 from idiograph.errors import SpecError, TooShort
-from idiograph.spec import unknown
-from idiograph.style.patches import Patches, policy
+from idiograph.spec import unknown_choice
+from idiograph.style.patches import Patches, parse_policy
 from idiograph.style.score import scorer
 from idiograph.style.tokens import Floats, Ints, Tokens
 
@@ -52,10 +52,10 @@ class Style:
     progress: Progress | None = None
 
     def __post_init__(self) -> None:
-        policy(self.patch)
+        parse_policy(self.patch)
         scorer(self.score)
         if self.keep not in KEEP:
-            raise SpecError(unknown("keep rule", self.keep, KEEP))
+            raise SpecError(unknown_choice("keep rule", self.keep, KEEP))
 
     @property
     def name(self) -> str:

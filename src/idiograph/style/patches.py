@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 
 from idiograph.errors import SpecError
-from idiograph.spec import parse
+from idiograph.spec import parse_spec
 from idiograph.style.tokens import Bools, Floats, Ints, Tokens
 
 Policy = Callable[[Tokens, Floats], Ints]
@@ -51,7 +51,7 @@ def ragged_rows(starts: Ints, lengths: Ints) -> Ints:
     return np.repeat(starts - before, lengths) + np.arange(int(lengths.sum()))
 
 
-def join(parts: Sequence[Patches]) -> Patches:
+def join_patches(parts: Sequence[Patches]) -> Patches:
     """Several collections as one."""
     return Patches(
         np.concatenate([p.vectors for p in parts]),
@@ -60,20 +60,20 @@ def join(parts: Sequence[Patches]) -> Patches:
     )
 
 
-def pool(vectors: Floats, number: Ints) -> Floats:
+def pool_patches(vectors: Floats, number: Ints) -> Floats:
     """The mean of each patch's token vectors, scaled to unit length."""
     count = int(number.max()) + 1
     sums = np.zeros((count, vectors.shape[1]), np.float64)
     np.add.at(sums, number[number >= 0], vectors[number >= 0])
-    return unit(sums)  # the length of a mean does not outlive the scaling: a sum will do
+    return unit_vectors(sums)  # the length of a mean does not outlive the scaling: a sum will do
 
 
-def unit(rows: np.ndarray) -> Floats:
+def unit_vectors(rows: np.ndarray) -> Floats:
     size = np.linalg.norm(rows, axis=-1, keepdims=True)
     return (rows / np.maximum(size, 1e-12)).astype(np.float32)
 
 
-def extent(tokens: Tokens, number: Ints) -> Ints:
+def patch_extents(tokens: Tokens, number: Ints) -> Ints:
     """Where each patch starts and ends in the text: from its first token to its last."""
     count = int(number.max()) + 1
     spans = np.stack([np.full(count, np.iinfo(np.int64).max), np.full(count, -1)], axis=1)
@@ -83,21 +83,21 @@ def extent(tokens: Tokens, number: Ints) -> Ints:
     return spans
 
 
-def whole(tokens: Tokens, vectors: Floats) -> Ints:  # noqa: ARG001
+def whole_patch(tokens: Tokens, vectors: Floats) -> Ints:  # noqa: ARG001
     """One patch: mean pooling."""
     return np.where(tokens.keep, 0, -1)
 
 
-def ngram(tokens: Tokens, vectors: Floats, size: int) -> Ints:  # noqa: ARG001
+def ngram_patches(tokens: Tokens, vectors: Floats, size: int) -> Ints:  # noqa: ARG001
     """Windows of `size` kept tokens; the last one may be shorter."""
-    return windows(tokens.keep, size)
+    return keep_windows(tokens.keep, size)
 
 
-def windows(keep: Bools, size: int) -> Ints:
+def keep_windows(keep: Bools, size: int) -> Ints:
     return np.where(keep, (np.cumsum(keep) - 1) // size, -1)
 
 
-def word(tokens: Tokens, vectors: Floats) -> Ints:  # noqa: ARG001
+def word_patches(tokens: Tokens, vectors: Floats) -> Ints:  # noqa: ARG001
     """One patch a word; a punctuation mark is a word of its own."""
     kept = tokens.words[tokens.keep]
     _, order = np.unique(kept, return_inverse=True)  # words are numbered in reading order
@@ -111,18 +111,18 @@ def auto_size(kept: int) -> int:
     return max(1, round(0.18 * math.sqrt(kept)))  # a fit over 70 to 512 tokens in the paper, not a law
 
 
-def auto(tokens: Tokens, vectors: Floats) -> Ints:  # noqa: ARG001
+def auto_patches(tokens: Tokens, vectors: Floats) -> Ints:  # noqa: ARG001
     """Windows that grow with the square root of the text."""
-    return windows(tokens.keep, auto_size(int(tokens.keep.sum())))
+    return keep_windows(tokens.keep, auto_size(int(tokens.keep.sum())))
 
 
-def cluster(tokens: Tokens, vectors: Floats, size: int) -> Ints:
+def cluster_patches(tokens: Tokens, vectors: Floats, size: int) -> Ints:
     """Ward clusters of similar tokens, S // size of them, wherever in the text they stand.
 
     The hierarchical token pooling of the retrieval literature, here as a comparison: its patches are not contiguous.
     """
     number = np.full(len(tokens), -1, np.int64)
-    number[tokens.keep] = ward(unit(vectors[tokens.keep]), max(int(tokens.keep.sum()) // size, 1))
+    number[tokens.keep] = ward(unit_vectors(vectors[tokens.keep]), max(int(tokens.keep.sum()) // size, 1))
     return number
 
 
@@ -139,25 +139,25 @@ def ward(rows: Floats, count: int) -> Ints:
     return np.argsort(np.argsort(first))[inverse]
 
 
-def learned(tokens: Tokens, vectors: Floats, size: int) -> Ints:  # noqa: ARG001
+def learned_patches(tokens: Tokens, vectors: Floats, size: int) -> Ints:  # noqa: ARG001
     """Patches that begin where a model has learned that they should; only that model can number them."""
     raise SpecError(f"patch policy 'learned:{size}' needs a model that was trained with it")
 
 
 POLICIES: dict[str, Callable[..., Ints]] = {
-    "auto": auto,
-    "cluster:N": cluster,
-    "learned:N": learned,
-    "ngram:N": ngram,
-    "whole": whole,
-    "word": word,
+    "auto": auto_patches,
+    "cluster:N": cluster_patches,
+    "learned:N": learned_patches,
+    "ngram:N": ngram_patches,
+    "whole": whole_patch,
+    "word": word_patches,
 }
 CONTIGUOUS = ("auto", "learned", "ngram", "whole", "word")
 
 
-def policy(text: str) -> Policy:
+def parse_policy(text: str) -> Policy:
     """The policy that a string such as `ngram:2` names."""
-    spec = parse(text, "patch policy", POLICIES)
+    spec = parse_spec(text, "patch policy", POLICIES)
     if spec.number is None:
         return POLICIES[spec.name]
     return partial(POLICIES[f"{spec.name}:N"], size=spec.number)

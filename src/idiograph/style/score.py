@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from idiograph.spec import parse
+from idiograph.spec import parse_spec
 from idiograph.style.patches import Patches
 from idiograph.style.tokens import Floats, Ints
 
@@ -22,28 +22,28 @@ def maxsim(a: Patches, b: Patches) -> Floats:
     """Every text of `a` against every text of `b`: (len(a), len(b))."""
     scores = np.empty((len(a), len(b)), np.float32)
     wide = int(min(TILE // 64, b.vectors.shape[0]) or 1)
-    for rows in tiles(a.lengths, max(TILE // wide, 1)):
-        for columns in tiles(b.lengths, wide):
-            scores[rows, columns] = block(a, rows, b, columns)
+    for rows in score_tiles(a.lengths, max(TILE // wide, 1)):
+        for columns in score_tiles(b.lengths, wide):
+            scores[rows, columns] = maxsim_block(a, rows, b, columns)
     return scores
 
 
-def block(a: Patches, rows: slice, b: Patches, columns: slice) -> Floats:
+def maxsim_block(a: Patches, rows: slice, b: Patches, columns: slice) -> Floats:
     """Some texts against some texts: one matrix product, a maximum over each text of b, a sum over each text of a."""
-    left, left_starts = part(a, rows)
-    right, right_starts = part(b, columns)
+    left, left_starts = patch_rows(a, rows)
+    right, right_starts = patch_rows(b, columns)
     best = np.maximum.reduceat(left @ right.T, right_starts, axis=1)  # (patches of a, texts of b)
     return np.add.reduceat(best, left_starts, axis=0)
 
 
-def part(patches: Patches, which: slice) -> tuple[Floats, Ints]:
+def patch_rows(patches: Patches, which: slice) -> tuple[Floats, Ints]:
     """The rows of some neighbouring texts, and at which of them each text starts."""
     starts = patches.starts[which]
     end = starts[-1] + patches.lengths[which][-1]
     return patches.vectors[starts[0] : end], starts - starts[0]
 
 
-def tiles(lengths: Ints, limit: int) -> Iterator[slice]:
+def score_tiles(lengths: Ints, limit: int) -> Iterator[slice]:
     """Runs of neighbouring texts with at most `limit` patches together, or one text if it alone has more."""
     begin = held = 0
     for at, length in enumerate(lengths):
@@ -68,4 +68,4 @@ SCORERS: dict[str, Scorer] = {"maxsim": maxsim, "meansim": meansim, "symmetric":
 
 def scorer(text: str) -> Scorer:
     """The scorer that a name stands for."""
-    return SCORERS[parse(text, "scorer", SCORERS).name]
+    return SCORERS[parse_spec(text, "scorer", SCORERS).name]

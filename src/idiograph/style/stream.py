@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from idiograph.style.patches import Patches, ragged_rows
-from idiograph.style.score import part, tiles
+from idiograph.style.score import patch_rows, score_tiles
 from idiograph.style.tokens import Bools, Floats, Ints
 
 ANCHOR_ROWS, TILE_ROWS = 1024, 1024  # a tile of similarities: 4 MB of float32
@@ -19,7 +19,7 @@ CHOSEN_ROWS = 2048  # of chosen texts, scored at once: 3 MB at 384 dimensions
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Wanted:
+class WantedScores:
     """Which scores of a block of texts against a collection anything depends on: the `depth` best of what is not left out,
     those that are marked, the pivots, and on which side of the best pivot every other one is."""
 
@@ -49,17 +49,17 @@ class Stacked:
         return (starts[:, None] + np.minimum(np.arange(longest)[None], lengths[:, None] - 1)).ravel()
 
 
-def stacked(patches: Patches, limit: int = TILE_ROWS) -> Stacked:
+def stack_texts(patches: Patches, limit: int = TILE_ROWS) -> Stacked:
     """Sort texts by length and cut them into tiles of at most `limit` rows, or one text if it alone has more."""
     order = np.argsort(patches.lengths, kind="stable")
     lengths = patches.lengths[order]
-    return Stacked(patches.take(order), order, tuple(runs(lengths, limit)))
+    return Stacked(patches.take(order), order, tuple(length_runs(lengths, limit)))
 
 
-def runs(lengths: Ints, limit: int) -> Iterator[tuple[int, int, int]]:
+def length_runs(lengths: Ints, limit: int) -> Iterator[tuple[int, int, int]]:
     """Runs of texts of about one length, given in rising order: few, and with little to fill up.
 
-    >>> list(runs(np.array([2, 2, 2, 9]), limit=4))
+    >>> list(length_runs(np.array([2, 2, 2, 9]), limit=4))
     [(0, 2, 2), (2, 3, 2), (3, 4, 9)]
     """
     first = 0
@@ -71,14 +71,14 @@ def runs(lengths: Ints, limit: int) -> Iterator[tuple[int, int, int]]:
         first = last
 
 
-def rows(a: Patches, b: Patches | Stacked, mean: bool = True) -> Iterator[tuple[slice, Floats]]:
+def score_rows(a: Patches, b: Patches | Stacked, mean: bool = True) -> Iterator[tuple[slice, Floats]]:
     """Blocks of texts of `a` with their scores against all of `b`: (texts of the block, len(b)).
 
     The same scores as `meansim` (or `maxsim`), up to the last bit of a float; memory does not grow with the number of pairs.
     """
-    held = b if isinstance(b, Stacked) else stacked(b)
-    for block in tiles(a.lengths, ANCHOR_ROWS):
-        left, starts = part(a, block)
+    held = b if isinstance(b, Stacked) else stack_texts(b)
+    for block in score_tiles(a.lengths, ANCHOR_ROWS):
+        left, starts = patch_rows(a, block)
         turned = np.ascontiguousarray(left.T)  # (d, rows): the rows of anchors are the long side of every product
         scores = np.empty((len(starts), len(held.order)), np.float32)
         for run in held.runs:
@@ -88,7 +88,7 @@ def rows(a: Patches, b: Patches | Stacked, mean: bool = True) -> Iterator[tuple[
         yield block, scores / a.lengths[block, None].astype(np.float32) if mean else scores
 
 
-def pairs(a: Patches, at: Ints, b: Patches, to: Ints, mean: bool = True) -> Floats:
+def score_pairs(a: Patches, at: Ints, b: Patches, to: Ints, mean: bool = True) -> Floats:
     """The scores of given pairs: text `at[i]` of `a` with text `to[i]` of `b`."""
     found = np.empty(len(at), np.float32)
     for anchor in np.unique(at):
@@ -99,10 +99,10 @@ def pairs(a: Patches, at: Ints, b: Patches, to: Ints, mean: bool = True) -> Floa
 
 def of_one(a: Patches, anchor: int, b: Patches, which: Ints) -> Floats:
     """One text of `a` against some of `b`: sums of best matches."""
-    left, _ = part(a, slice(anchor, anchor + 1))
+    left, _ = patch_rows(a, slice(anchor, anchor + 1))
     turned, starts, lengths = np.ascontiguousarray(left.T), b.starts[which], b.lengths[which]
     found = np.empty(len(which), np.float32)
-    for some in tiles(lengths, CHOSEN_ROWS):
+    for some in score_tiles(lengths, CHOSEN_ROWS):
         begins = np.cumsum(lengths[some]) - lengths[some]
         similar = b.vectors[ragged_rows(starts[some], lengths[some])] @ turned
         found[some] = np.maximum.reduceat(similar, begins, axis=0).sum(axis=1)

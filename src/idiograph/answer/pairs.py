@@ -1,0 +1,264 @@
+"""Pairs of texts by one hand and by two, alike in everything else: language, field, and how long the two texts are.
+
+A calibration is only as good as the pairs that it was learned from. For every same-author pair there are different-author
+pairs with the same first text; the second is that of another pair, from the same field and cut to the same length.
+Lengths go up a ladder, so that a calibration sees short texts and long ones.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+
+from idiograph.corpus.corpus import Corpus, document_row
+from idiograph.errors import ArtifactError, InputError, SpecError
+from idiograph.mining.catalog import field_of, read_catalog
+from idiograph.mining.labels import LABELS
+from idiograph.mining.split import SPLITS
+from idiograph.mining.triplets import configurations, read_triplets
+from idiograph.recipe import CalibrateRecipe, MineRecipe
+from idiograph.seeded import key
+from idiograph.spec import unknown_choice
+from idiograph.store import read_manifest
+from idiograph.text.sentences import find_sentences
+from idiograph.types import Document, fold
+
+LEAST_WORDS = 50
+TRIES = 60  # texts looked at for a different-author pair before one asks for less likeness
+MOST = 40  # documents of one author-set that pairs are made of
+
+
+@dataclass(frozen=True, slots=True)
+class TextPair:
+    """Two texts, whether one hand wrote both, and everybody who must be left out together with them."""
+
+    a: str
+    b: str
+    same: bool
+    writers: frozenset[str]
+    docs: tuple[str, str]
+    anchor: frozenset[str]  # who wrote the first text
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What a draw needs to know of a document."""
+
+    at: int
+    id: str
+    label: frozenset[str]
+    people: frozenset[str]
+    field: str
+    lang: str
+    container: str
+
+
+def facts_of(documents: Corpus | Sequence[Document], recipe: CalibrateRecipe) -> list[Facts]:
+    """Everything but the texts, for the documents of the split asked for."""
+    wanted = in_split(documents, recipe)
+    rows = documents.table.to_dicts() if isinstance(documents, Corpus) else [document_row(d) for d in documents]
+    ids = any(author["id"] for each in rows for author in each["authors"])
+    found = []
+    for at, each in enumerate(rows):
+        if (wanted is None or at in wanted) and each["authors"] and recipe.lang in ("any", each["lang"] or recipe.lang):
+            people = {fold(a["name"]) for a in each["authors"]} | {a["id"] for a in each["authors"] if a["id"]}
+            field = field_of(each["domains"][0]) if each["domains"] else ""
+            label = LABELS[recipe.label](each["authors"], ids)
+            found.append(Facts(at, each["id"], label, frozenset(people), field, each["lang"], each["container"]))
+    return found
+
+
+def in_split(documents: Corpus | Sequence[Document], recipe: CalibrateRecipe) -> set[int] | None:
+    """The rows of the documents whose people are in the splits asked for, as `mine` divides them; None for all."""
+    if recipe.split == ("all",) or not isinstance(documents, Corpus):
+        return None
+    mining = MineRecipe.model_validate({"label": recipe.label, "lang": "any"})
+    split = read_catalog(documents, mining).split
+    return set(np.flatnonzero(np.isin(split, [SPLITS.index(name) for name in recipe.split])).tolist())
+
+
+@dataclass(frozen=True, slots=True)
+class Couple:
+    """Two documents of one hand, cut; `rung` is the length that the second was cut to."""
+
+    a: Facts
+    b: Facts
+    one: str
+    two: str
+    rung: int
+
+
+class PairDrawing:
+    """Pairs drawn from documents."""
+
+    def __init__(self, documents: Corpus | Sequence[Document], recipe: CalibrateRecipe) -> None:
+        self.documents, self.recipe = documents, recipe
+        self.texts: dict[int, str] = {}
+        self.facts = facts_of(documents, recipe)
+
+    def random(self, *names: object) -> np.random.Generator:
+        return np.random.default_rng(key(self.recipe.seed, "pairs", *names))
+
+    def same(self) -> list[tuple[Facts, Facts]]:
+        """Two documents of an author-set, from different books; a few pairs of each set, sets in a random order."""
+        sets: dict[tuple[frozenset[str], str], list[Facts]] = defaultdict(list)
+        for f in self.facts:
+            if f.label:
+                sets[f.label, f.lang].append(f)
+        many = [s for s in sets.items() if len(s[1]) > 1]
+        many.sort(key=lambda s: key(self.recipe.seed, "set", *sorted(s[0][0]), s[0][1]))
+        found = []
+        for (label, _), members in many:
+            apart = self.recipe.containers == "apart"
+            found += couples(members, self.recipe.per_author, apart, self.random("couples", *sorted(label)))
+            if len(found) >= self.recipe.pairs:
+                break
+        return found[: self.recipe.pairs]
+
+    def read(self, rows: Iterable[int]) -> None:
+        """The texts of these documents, in the order of the disk: a shard is unpacked once."""
+        for at in sorted(set(rows)):
+            self.texts[at] = self.documents.text(at) if isinstance(self.documents, Corpus) else self.documents[at].text
+
+    def cut(self, f: Facts, size: int, *names: object) -> str | None:
+        """A run of `size` sentences from somewhere in a document, or as many as it has; None if that is too little."""
+        text = self.texts[f.at]
+        found = find_sentences(text, f.lang or "en")
+        start = int(self.random("cut", f.id, *names).integers(max(len(found) - size, 0) + 1))
+        run = found[start : start + size]
+        chosen = text[run[0][0] : run[-1][1]] if run else ""
+        return chosen if len(chosen.split()) >= LEAST_WORDS else None
+
+    def couples(self) -> list[Couple]:
+        """The same-author pairs, cut to lengths from the ladder; those that are too short are gone."""
+        plan = self.same()
+        self.read(f.at for pair in plan for f in pair)
+        found = []
+        for a, b in plan:
+            random = self.random("lengths", a.id, b.id)
+            left, right = (self.recipe.lengths[at] for at in random.integers(len(self.recipe.lengths), size=2))
+            one, two = self.cut(a, left, b.id), self.cut(b, right, a.id)
+            if one and two:
+                found.append(Couple(a, b, one, two, right))
+        return found
+
+    def pairs(self) -> Iterator[TextPair]:
+        """Each couple as a same-author pair, and its first text with second texts of other couples: every text has a
+        part in pairs of either kind, so that no property of a text can tell the kinds apart."""
+        found = self.couples()
+        pools: dict[tuple[object, ...], list[Couple]] = defaultdict(list)
+        for c in found:
+            for key_ in ranks(c):
+                pools[key_].append(c)
+        for c in found:
+            yield TextPair(c.one, c.two, True, c.a.label | c.b.label, (c.a.id, c.b.id), c.a.label)
+            for other in self.others(c, pools):
+                writers = c.a.label | other.b.label
+                yield TextPair(c.one, other.two, False, writers, (c.a.id, other.b.id), c.a.label)
+
+    def others(self, c: Couple, pools: Mapping[tuple[object, ...], Sequence[Couple]]) -> list[Couple]:
+        """Couples whose second text is like this one's, by nobody who wrote here: as alike as can be had."""
+        random = self.random("others", c.a.id, c.b.id)
+        found: dict[str, Couple] = {}
+        for key_ in ranks(c):
+            pool = pools[key_]
+            for at in random.permutation(len(pool))[:TRIES]:
+                if len(found) < self.recipe.different and not pool[at].b.people & (c.a.people | c.b.people):
+                    found.setdefault(pool[at].b.id, pool[at])
+        return list(found.values())
+
+
+def ranks(c: Couple) -> Iterator[tuple[object, ...]]:
+    """What a different-author text should share with the couple's second, the best first."""
+    yield c.b.lang, c.b.field, c.rung
+    yield c.b.lang, c.b.field
+    yield c.b.lang, c.rung
+
+
+def couples(
+    members: Sequence[Facts], count: int, apart: bool, random: np.random.Generator
+) -> Iterator[tuple[Facts, Facts]]:
+    """Up to `count` pairs of documents: first those in which no document comes twice. Apart: no two from one book."""
+    members = sorted(members, key=lambda f: f.id)
+    rest = [members[at] for at in random.permutation(len(members))[:MOST]]
+    pairs = [(a, b) for a, b in combinations(rest, 2) if not (apart and a.container and a.container == b.container)]
+    used: set[str] = set()
+    fresh, again = [], []
+    for a, b in pairs:
+        (again if used & {a.id, b.id} else fresh).append((a, b))
+        used |= {a.id, b.id} if fresh and fresh[-1] == (a, b) else set()
+    yield from (fresh + again)[:count]
+
+
+def draw_pairs(documents: Corpus | Sequence[Document], recipe: CalibrateRecipe | None = None) -> list[TextPair]:
+    """Same-author pairs and, matched to each, different-author pairs."""
+    return list(PairDrawing(documents, recipe or CalibrateRecipe()).pairs())
+
+
+def from_triplets(folder: Path, split: str, limit: int) -> list[TextPair]:
+    """Each triplet gives a pair of either kind; every document is the anchor of one pair of each at most."""
+    name = configurations(folder)[0]
+    found: list[TextPair] = []
+    seen: set[str] = set()
+    for t in read_triplets(folder, name, split):
+        if t.anchor.doc_id in seen or len(found) >= 2 * limit:
+            continue
+        seen.add(t.anchor.doc_id)
+        a = t.anchor
+        for other, same in ((t.positive, True), (t.negative, False)):
+            found.append(
+                TextPair(a.text, other.text, same, a.authors | other.authors, (a.doc_id, other.doc_id), a.authors)
+            )
+    return [p for p in found if min(len(p.a.split()), len(p.b.split())) >= LEAST_WORDS]
+
+
+def open_mixture(folders: Sequence[str], recipe: CalibrateRecipe) -> tuple[list[TextPair], str]:
+    """The pairs of several folders together, and what they are called. `FOLDER@LABEL` has a label of its own."""
+    found: list[TextPair] = []
+    names = []
+    for given in folders:
+        folder, label = labelled_pairs(given, recipe.label)
+        pairs, fingerprint = open_pairs(folder, recipe.model_copy(update={"label": label}))
+        found += pairs
+        names.append(f"{folder.absolute().name} ({fingerprint})")
+    return found, ", ".join(names)
+
+
+def labelled_pairs(given: str, label: str) -> tuple[Path, str]:
+    """A folder, and who counts as the writer in it.
+
+    >>> labelled_pairs("data/elife@last", "set")
+    (PosixPath('data/elife'), 'last')
+    """
+    folder, at, own = given.rpartition("@")
+    if not at or not folder or Path(given).exists():
+        return Path(given), label
+    if own not in LABELS:
+        raise SpecError(unknown_choice("label", own, LABELS))
+    return Path(folder), own
+
+
+def open_pairs(folder: Path, recipe: CalibrateRecipe) -> tuple[list[TextPair], str]:
+    """The pairs of a corpus or triplet folder, and the folder's fingerprint."""
+    kind = read_manifest_kind(folder)
+    if kind == "triplets":
+        split = "valid" if recipe.split == ("all",) else recipe.split[0]
+        return from_triplets(folder, split, recipe.pairs), read_manifest(folder, "triplets", "").fingerprint
+    corpus = Corpus(folder)
+    found = draw_pairs(corpus, recipe)
+    if not any(p.same for p in found):
+        raise InputError(
+            f"no two texts of one author-set were found in '{folder}'; try --label first, last or single, or --split all"
+        )
+    return found, corpus.manifest.fingerprint
+
+
+def read_manifest_kind(folder: Path) -> str:
+    """What kind of folder this is; a folder that is no triplets is taken for a corpus, whose errors say more."""
+    try:
+        return read_manifest(folder, "triplets", "").kind
+    except ArtifactError:
+        return "corpus"

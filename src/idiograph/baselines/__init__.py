@@ -1,1 +1,0 @@
-"""Rankers that people use today: anything with compare()."""

@@ -1,0 +1,319 @@
+"""A corpus on disk: Parquet shards by language that any Hugging Face tool reads, and random access to every text."""
+
+import csv
+import os
+import shutil
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from itertools import islice
+from pathlib import Path
+from typing import Any, TextIO
+
+import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from idiograph.corpus.build import Dropped, PaperSource, Raw, copies_of_documents, prepare_papers
+from idiograph.corpus.card import write_card, write_croissant
+from idiograph.corpus.readers import UnreadableSource
+from idiograph.corpus.signals import write_signals
+from idiograph.errors import ArtifactError, InputError
+from idiograph.recipe import CorpusRecipe
+from idiograph.runner import Failure as Lost
+from idiograph.runner import run_items, shard
+from idiograph.store import Manifest, draft, read_manifest, seal
+from idiograph.types import Author, Document
+
+ROW_GROUP, SHARD, BATCH = 256, 16_384, 64  # documents
+LEFT_OUT = "left_out.csv"  # not JSON: who reads the folder as texts would take its lines for documents
+COPY = "near-duplicate of another document"
+MAKE = "idiograph corpus TEXTS -o FOLDER"
+ABOUT = "Documents and their authors, one configuration a language. Each document keeps its own licence."
+
+AUTHOR = pa.struct([("name", pa.string()), ("id", pa.string()), ("affiliations", pa.list_(pa.string()))])
+SCHEMA = pa.schema(
+    [(name, pa.string()) for name in ("id", "title", "lang", "url", "licence", "source", "container", "text")]
+    + [("year", pa.int32()), ("domains", pa.list_(pa.string())), ("authors", pa.list_(AUTHOR))]
+)
+
+
+@dataclass(frozen=True)
+class BuildWorkers:
+    """Who prepares the documents, and which part of them."""
+
+    runner: str = "inline"
+    workers: int | None = None
+    address: str | None = None
+    part: str = "1/1"
+
+
+@dataclass(frozen=True)
+class Built:
+    """What became of a corpus build."""
+
+    documents: int
+    languages: Mapping[str, int]
+    dropped: Mapping[str, int]
+    failures: tuple[UnreadableSource, ...]
+
+
+class Shards:
+    """One language's Parquet files, written a row group at a time."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir(parents=True)
+        self.folder, self.rows, self.paths = folder, [], []
+        self.writer: pq.ParquetWriter | None = None
+        self.held = 0
+
+    def add(self, row: dict[str, Any]) -> None:
+        self.rows.append(row)
+        if len(self.rows) == ROW_GROUP:
+            self.flush()
+
+    def flush(self) -> None:
+        if self.writer is None:
+            self.paths.append(self.folder / f"train-{len(self.paths):05d}.parquet")
+            self.writer = pq.ParquetWriter(self.paths[-1], SCHEMA, compression="zstd")
+        self.writer.write_table(pa.Table.from_pylist(self.rows, SCHEMA))
+        self.held += len(self.rows)
+        self.rows = []
+        if self.held >= SHARD:
+            self.close()
+
+    def close(self) -> None:
+        if self.writer is not None:
+            self.writer.close()
+            self.writer, self.held = None, 0
+
+    def finish(self) -> None:
+        """Close, and give the shards the names that the hub expects."""
+        if self.rows:
+            self.flush()
+        self.close()
+        for path in self.paths:
+            path.rename(path.with_name(f"{path.stem}-of-{len(self.paths):05d}.parquet"))
+
+
+def document_row(document: Document) -> dict[str, Any]:
+    people = [{"name": a.name, "id": a.id, "affiliations": list(a.affiliations)} for a in document.authors]
+    plain = {name: getattr(document, name) for name in SCHEMA.names if name not in ("authors", "domains")}
+    return {**plain, "domains": list(document.domains), "authors": people}
+
+
+def build_corpus(
+    items: Iterable[Raw],
+    out: Path,
+    recipe: CorpusRecipe | None = None,
+    *,
+    inputs: Mapping[str, str] | None = None,
+    overwrite: bool = False,
+    team: BuildWorkers | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Built:
+    """Write documents as a corpus. Items that cannot be used are counted by reason, and named in the result."""
+    recipe, team = recipe or CorpusRecipe(), team or BuildWorkers()
+    with draft(out, overwrite) as folder, name_source_in_errors(out), read_source_list(folder / LEFT_OUT) as file:
+        notes = Notes(csv.writer(file, lineterminator="\n"), Counter(), [], progress)
+        notes.ledger.writerow(["id", "reason", "detail"])
+        languages = write_shards(admit_documents(items, recipe, team, notes), folder / "all")
+        if not languages:
+            raise InputError(nothing_left(notes.failures))
+        copies = copies_of_documents(store_documents(folder / "all")) if recipe.duplicates == "collapse" else {}
+        for copy, kept in sorted(copies.items()):
+            notes.drop(copy, COPY, kept)
+        file.close()
+        languages = settle_shards(folder, copies, languages)
+        if recipe.signals:
+            write_signals(sorted(folder.glob("*/train-*.parquet")), team.runner, team.workers, team.address)
+        write_card(folder, dict(languages))
+        write_croissant(folder, {lang: {"train": n} for lang, n in sorted(languages.items())}, ABOUT, "corpus", SCHEMA)
+        counts = {"documents": languages.total(), "languages": dict(sorted(languages.items()))}
+        dropped = dict(sorted(notes.dropped.items()))
+        seal(folder, Manifest("corpus", recipe.model_dump(), inputs or {}, counts, dropped))
+    return Built(languages.total(), counts["languages"], dropped, tuple(notes.failures))
+
+
+def read_source_list(path: Path) -> TextIO:
+    """A text file for whatever a source may call its documents."""
+    return path.open("w", newline="", encoding="utf-8", errors="backslashreplace")
+
+
+@contextmanager
+def name_source_in_errors(out: Path) -> Iterator[None]:
+    """Say which folder could not be written; nothing of it is left."""
+    try:
+        yield
+    except OSError as error:
+        reason = os.strerror(error.errno) if error.errno else str(error)
+        raise ArtifactError(f"cannot write '{out}': {reason}; mend that and run the same command again") from error
+
+
+def write_shards(documents: Iterable[Document], folder: Path) -> Counter[str]:
+    """Documents as shards by language; returns how many there are of each."""
+    shards: dict[str, Shards] = {}
+    languages: Counter[str] = Counter()
+    try:
+        for document in documents:
+            if document.lang not in shards:
+                shards[document.lang] = Shards(folder / document.lang)
+            shards[document.lang].add(document_row(document))
+            languages[document.lang] += 1
+        for part in shards.values():
+            part.finish()
+    finally:
+        for part in shards.values():
+            part.close()
+    return languages
+
+
+def settle_shards(folder: Path, copies: Mapping[str, str], languages: Counter[str]) -> Counter[str]:
+    """Put the shards in their place, without near-duplicates."""
+    if copies:
+        languages = write_shards((d for d in store_documents(folder / "all") if d.id not in copies), folder / "kept")
+        shutil.rmtree(folder / "all")
+    source = folder / ("kept" if copies else "all")
+    for part in source.iterdir():
+        part.rename(folder / part.name)
+    source.rmdir()
+    return languages
+
+
+def admit_documents(
+    items: Iterable[Raw], recipe: CorpusRecipe, team: BuildWorkers, notes: "Notes"
+) -> Iterator[Document]:
+    """The documents that can be used, each id once, in the order given."""
+    seen: set[str] = set()
+    work = ((batch, recipe) for batch in batched(shard(items, team.part, shard_key), BATCH))
+    for results in run_items(prepare_papers, work, team.runner, team.workers, team.address):
+        for result in one_by_one(results, team) if isinstance(results, Lost) else results:
+            if isinstance(result, Document) and result.id not in seen:
+                seen.add(result.id)
+                yield result
+            else:
+                notes.add(result)
+            notes.count += 1
+        if notes.progress:
+            notes.progress(notes.count)
+
+
+def one_by_one(lost: Lost, team: BuildWorkers) -> Iterator[Document | UnreadableSource | Dropped]:
+    """The items of a batch that killed its worker, so that only the guilty one is lost."""
+    batch, recipe = lost.item
+    alone = run_items(prepare_papers, (([item], recipe) for item in batch), team.runner, team.workers, team.address)
+    for item, results in zip(batch, alone, strict=True):
+        yield from [UnreadableSource(shard_key(item), results.reason)] if isinstance(results, Lost) else results
+
+
+def shard_key(item: Raw) -> str:
+    """What decides which shard an item is in."""
+    if isinstance(item, PaperSource):
+        return item.path.name
+    return item.where if isinstance(item, UnreadableSource) else item.id
+
+
+def batched(items: Iterable[Raw], size: int) -> Iterator[list[Raw]]:
+    rest = iter(items)
+    while batch := list(islice(rest, size)):
+        yield batch
+
+
+@dataclass
+class Notes:
+    """What is left out on the way, and why."""
+
+    ledger: Any
+    dropped: Counter[str]
+    failures: list[UnreadableSource]
+    progress: Callable[[int], None] | None
+    count: int = 0
+
+    def add(self, result: Document | UnreadableSource | Dropped) -> None:
+        if isinstance(result, UnreadableSource):
+            self.failures.append(result)
+            self.drop(Path(result.where).name, "unreadable", result.reason)  # whichever folder it lies in
+        elif isinstance(result, Dropped):
+            self.drop(result.where, result.reason)
+        else:
+            self.drop(result.id, "id given twice")
+
+    def drop(self, where: str, reason: str, detail: str = "") -> None:
+        """Count a document that is left out, and enter it in the list."""
+        self.dropped[reason] += 1
+        self.ledger.writerow([where, reason, detail])
+
+
+def store_documents(folder: Path) -> Iterator[Document]:
+    """The documents of shards that are on disk."""
+    for path in sorted(folder.glob("*/train-*.parquet")):
+        for batch in pq.ParquetFile(path).iter_batches(batch_size=ROW_GROUP):
+            yield from map(document_of_row, batch.to_pylist())
+
+
+def nothing_left(failures: list[UnreadableSource]) -> str:
+    if not failures:
+        return "no document with an author was found; give Author_title.txt files, or JSON lines with 'authors'"
+    first = failures[0]
+    return f"nothing could be read; the first of {len(failures)} problems: '{first.where}': {first.reason}"
+
+
+class Corpus:
+    """A finished corpus. Metadata are in memory, texts on disk."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.manifest = read_manifest(folder, "corpus", MAKE)
+        self.paths = sorted(folder.glob("*/train-*.parquet"))
+
+    def __len__(self) -> int:
+        return int(self.manifest.counts["documents"])
+
+    @cached_property
+    def table(self) -> pl.DataFrame:
+        """Everything but the texts, one row a document, in the order of the shards."""
+        try:
+            return pl.concat([pl.read_parquet(path).drop("text") for path in self.paths])
+        except (OSError, pl.exceptions.PolarsError) as error:
+            raise ArtifactError(f"corpus '{self.folder}' is damaged ({error}); make it again: {MAKE}") from error
+
+    def __iter__(self) -> Iterator[Document]:
+        """Every document, in the order of `table`; a few hundred are in memory at a time."""
+        return store_documents(self.folder)
+
+    def text(self, at: int) -> str:
+        """The text of the document in row `at` of `table`."""
+        return self.document(at).text
+
+    def document(self, at: int) -> Document:
+        path, group, row_at = self._locate(at)
+        return document_of_row(read_group(path, group)[row_at])
+
+    @cached_property
+    def _groups(self) -> list[tuple[int, Path, int]]:
+        """(first row, shard, row group) of every row group."""
+        found, first = [], 0
+        for path in self.paths:
+            meta = pq.read_metadata(path)
+            for group in range(meta.num_row_groups):
+                found.append((first, path, group))
+                first += meta.row_group(group).num_rows
+        return found
+
+    def _locate(self, at: int) -> tuple[Path, int, int]:
+        first, path, group = self._groups[bisect_right(self._groups, at, key=lambda g: g[0]) - 1]
+        return path, group, at - first
+
+
+@lru_cache(maxsize=64)
+def read_group(path: Path, group: int) -> list[dict[str, Any]]:
+    return pq.ParquetFile(path).read_row_group(group).to_pylist()
+
+
+def document_of_row(found: Mapping[str, Any]) -> Document:
+    people = tuple(Author(a["name"], a["id"], tuple(a["affiliations"] or ())) for a in found["authors"])
+    rest = {key: value for key, value in found.items() if key not in ("authors", "domains")}
+    return Document(**rest, authors=people, domains=tuple(found["domains"]))

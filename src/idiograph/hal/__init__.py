@@ -1,0 +1,1 @@
+"""The HAL archive: its records and their PDFs."""

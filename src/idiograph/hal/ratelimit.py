@@ -1,0 +1,151 @@
+"""How to be a good guest on a server: who we are, how often we ask, how long we wait. Speaks to no server itself."""
+
+import fcntl
+import hashlib
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import IO
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+HOME = "https://github.com/idiograph/idiograph"
+LONGEST = 300.0  # seconds; a server that asks for more is asked again after this
+GLANCE = 0.01  # seconds between two looks at a lock that another process holds
+
+Sleep = Callable[[float], object]
+
+
+def user_agent(contact: str) -> str:
+    """The User-Agent that says who is asking, and whom to write to."""
+    return f"idiograph/{version('idiograph')} (+{HOME}{f'; {contact}' if contact else ''})"
+
+
+def site(url: str) -> str:
+    """The server behind an address. Subdomains count as one: `shs.hal.science` and `hal.science` are the same machines.
+
+    >>> site("https://shs.hal.science/halshs-00868006"), site("http://127.0.0.1:8000/x")
+    ('hal.science', '127.0.0.1:8000')
+    """
+    try:
+        parts = urlsplit(url)
+    except ValueError:  # half of an IPv6 address, say; whoever asks there will be told
+        return ""
+    host = (parts.hostname or "").lower()
+    if re.fullmatch(r"[0-9.]+|.*:.*", host) or "." not in host:
+        return parts.netloc.rpartition("@")[2].lower()
+    return ".".join(host.split(".")[-2:])
+
+
+def retry_after(value: str | None, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> float:
+    """The seconds that a `Retry-After` header asks for, at most `LONGEST`; 0 if it says nothing that we understand.
+
+    >>> retry_after("120"), retry_after(None), retry_after("soon")
+    (120.0, 0.0, 0.0)
+    """
+    text = (value or "").strip()
+    if text.isascii() and text.isdigit():
+        return min(float(text), LONGEST)
+    try:
+        when = parsedate_to_datetime(text)
+        return min(max((when - now()).total_seconds(), 0.0), LONGEST)
+    except (TypeError, ValueError):
+        return 0.0
+
+
+class SiteRate:
+    """At least `interval` seconds between two requests to one site, from whatever thread.
+
+    Measured on a clock that never jumps: setting the computer's time changes nothing.
+    """
+
+    def __init__(self, interval: float, sleep: Sleep = time.sleep, clock: Callable[[], float] = time.monotonic) -> None:
+        self.interval, self.sleep, self.clock = interval, sleep, clock
+        self.free: dict[str, float] = {}
+        self.slots: dict[str, threading.Semaphore] = {}
+        self.lock = threading.Lock()
+
+    def wait(self, where: str = "") -> None:
+        """Return when the next request may be made."""
+        with self.lock:
+            now = self.clock()
+            turn = max(now, self.free.get(where, now))
+            self.free[where] = turn + self.interval
+        if turn > now:
+            self.sleep(turn - now)
+
+    def hold(self, seconds: float, where: str = "") -> None:
+        """Ask nothing of this site for so long."""
+        with self.lock:
+            self.free[where] = max(self.free.get(where, 0.0), self.clock() + seconds)
+
+    @contextmanager
+    def connection(self, where: str, most: int) -> Iterator[None]:
+        """One of the connections that a site allows."""
+        with self.lock:
+            slot = self.slots.setdefault(where, threading.Semaphore(most))
+        with slot:
+            yield
+
+
+class SharedRate(SiteRate):
+    """A pace that several processes keep together, on one machine or on many, by files in a folder that all of them see.
+
+    A site has a file with a lock, in which the last one to ask has left a name and the seconds to wait after it. Who
+    comes after somebody else waits all of them, with the lock in hand; who comes after itself knows by its own clock
+    how many are over. So requests keep their distance, and no clocks of two machines are ever compared.
+    """
+
+    def __init__(self, interval: float, folder: Path, stop: threading.Event) -> None:
+        super().__init__(interval, stop.wait)
+        self.folder, self.stop, self.name = folder, stop, uuid4().hex
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def wait(self, where: str = "") -> None:
+        with self.held(where, ["pace"]) as file:
+            last, _, seconds = file.read().partition(" ") if file else ("", "", "")
+            if last and last != self.name:
+                self.sleep(float(seconds))
+            super().wait(where)
+            self.leave(file, self.interval)
+
+    def hold(self, seconds: float, where: str = "") -> None:
+        super().hold(seconds, where)
+        with self.held(where, ["pace"]) as file:
+            self.leave(file, seconds)
+
+    def leave(self, file: IO[str] | None, seconds: float) -> None:
+        """Tell whoever comes next."""
+        if file:
+            file.seek(0)
+            file.truncate()
+            file.write(f"{self.name} {seconds:g}")
+
+    @contextmanager
+    def connection(self, where: str, most: int) -> Iterator[None]:
+        with self.held(where, [str(number) for number in range(most)]):
+            yield
+
+    @contextmanager
+    def held(self, where: str, names: list[str]) -> Iterator[IO[str] | None]:
+        """The first of some files of a site that can be locked; None if the run is stopped before."""
+        site = hashlib.blake2b(where.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+        paths = [self.folder / f"{site}.{name}" for name in names]
+        while not self.stop.is_set():
+            for path in paths:
+                with path.open("a+", encoding="utf-8") as file:
+                    try:
+                        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    except BlockingIOError:
+                        continue
+                    file.seek(0)
+                    yield file
+                    return
+            self.stop.wait(GLANCE)
+        yield None

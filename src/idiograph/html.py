@@ -1,0 +1,43 @@
+"""Self-contained HTML pages from the templates in `templates/`: no network, no scripts from elsewhere, all text escaped."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+
+@dataclass(frozen=True, slots=True)
+class ShadedPiece:
+    """A stretch of a text as a page shows it: its patch number (−1: none), its partner's, and a shade from 0 to 1."""
+
+    text: str
+    patch: int = -1
+    partner: int = -1
+    shade: float = 0.0
+    note: str = ""
+
+
+@cache
+def environment() -> Environment:
+    return Environment(
+        loader=PackageLoader("idiograph", "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+
+
+def render(template: str, **values: Any) -> str:
+    """A page as a string."""
+    return environment().get_template(template).render(**values)
+
+
+def cut_at_marks(text: str, marks: Sequence[tuple[int, int, ShadedPiece]]) -> list[ShadedPiece]:
+    """A text cut at marks (start, end, what to show there), in order; what lies between them is plain."""
+    found, at = [], 0
+    for start, end, piece in sorted(marks, key=lambda mark: mark[:2]):
+        if start > at:
+            found.append(ShadedPiece(text[at:start]))
+        if end > max(at, start):
+            found.append(ShadedPiece(text[max(at, start) : end], piece.patch, piece.partner, piece.shade, piece.note))
+            at = end
+    return [*found, ShadedPiece(text[at:])] if at < len(text) else found

@@ -1,0 +1,1 @@
+"""A library of passages, encoded and stored: build, search, filter."""

@@ -1,0 +1,388 @@
+"""A library of known texts: add, replace, delete, search. A search finds candidates from a few bytes a passage and scores
+these exactly; or it scores everything. A change is there as a whole or not at all, also after a kill."""
+
+import json
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, TypeVar
+
+import numpy as np
+
+from idiograph.errors import ArtifactError, InputError, ModelError
+from idiograph.index.build import (
+    MAKE,
+    SPOOL,
+    append_passages,
+    codebook,
+    finished_index,
+    prepare_index,
+    project_vectors,
+    seal_index,
+    spool_passages,
+)
+from idiograph.index.candidates import Sketches, enough_documents, finalists, highest_bounds, pool_neighbours
+from idiograph.index.embedded import EmbeddedPassages, EmbeddingWorkers
+from idiograph.index.filter import About, Filter
+from idiograph.index.passages import Hit, Passage
+from idiograph.index.quantize import QuantizedPatches, from_bytes, join_packed, score_all, vector_width
+from idiograph.index.tables import BROKEN, IndexState, IndexTables, end_to_end, new_change
+from idiograph.recipe import IndexRecipe
+from idiograph.store import locked_folder, write_json
+from idiograph.style.model import Style
+from idiograph.style.patches import Patches
+from idiograph.style.tokens import Floats, Ints
+from idiograph.types import Document
+
+MEMORY = 8 * 2**30  # packed vectors up to this size are kept in memory once everything has been scored
+EVERYTHING = Filter()
+T = TypeVar("T")
+
+
+class Index:
+    """A finished index, opened with the style that made it. It shows one state until it changes itself or is reopened."""
+
+    def __init__(self, shelf: IndexTables, style: Style) -> None:
+        self.shelf, self.style, self.where = shelf, style, shelf.where
+        self.folder = Path(shelf.where)
+        try:
+            self._state: IndexState = shelf.state()
+            self._book = shelf.codebook()
+        except BROKEN as error:
+            raise ArtifactError(f"index '{self.where}' is damaged; rebuild it: {MAKE}") from error
+        self.about: dict[str, Any] = dict(self._state.about)
+        made = self.about["style"]
+        if made != style.fingerprint:
+            raise ModelError(
+                f"index '{self.where}' was made with model {made}, not {style.fingerprint}; rebuild it: {MAKE}"
+            )
+        self.recipe = IndexRecipe(**self.about["recipe"])
+
+    @classmethod
+    def open(cls, where: str | Path, style: Style, *, storage: Mapping[str, str] | None = None) -> "Index":
+        """Open a folder or an s3:// place; `storage` are LanceDB's options for the latter (keys, endpoint, region)."""
+        return cls(finished_index(where, storage), style)
+
+    @classmethod
+    def build(
+        cls,
+        documents: Iterable[Document],
+        out: str | Path,
+        style: Style,
+        recipe: IndexRecipe | None = None,
+        *,
+        source: str = "",
+        preset: str = "sound",
+        overwrite: bool = False,
+        crew: EmbeddingWorkers | None = None,
+        storage: Mapping[str, str] | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> "Index":
+        """Embed documents and write them as a new index."""
+        recipe = recipe or IndexRecipe()
+        about = {"style": style.fingerprint, "model": style.encoder.name, "source": source, "preset": preset}
+        about |= {"recipe": recipe.model_dump()}
+        with prepare_index(out, overwrite, storage) as (shelf, room):
+            spool = EmbeddedPassages(room / "passages.arrow", style.encoder.dim, spool_passages(recipe))
+            spool.fill(documents, style, recipe, crew or EmbeddingWorkers(), progress)
+            if not spool.ids:
+                raise InputError("there is no document to index")
+            book = codebook(spool, recipe)
+            shelf.create(book)
+            append_passages(shelf, spool, recipe, book, about)
+            if not shelf.remote:
+                counts = {"passages": len(spool.ids), "documents": len(spool.documents) - len(spool.bare)}
+                seal_index(Path(shelf.where), recipe, about, counts)
+        return cls.open(out, style, storage=storage)
+
+    def __len__(self) -> int:
+        return self._state.rows.num_rows
+
+    @property
+    def version(self) -> str:
+        """The name of the last change to what is in the index."""
+        return self._state.version
+
+    def add(
+        self,
+        documents: Iterable[Document],
+        *,
+        crew: EmbeddingWorkers | None = None,
+        progress: Callable[[int], None] | None = None,
+    ) -> int:
+        """Add documents; those that are there already are replaced. All of them or none. Returns the number of passages."""
+        with self._writing() as room:
+            spool = EmbeddedPassages(room / "passages.arrow", self.style.encoder.dim, spool_passages(self.recipe))
+            spool.fill(documents, self.style, self.recipe, crew or EmbeddingWorkers(), progress)
+            if spool.documents:
+                append_passages(self.shelf, spool, self.recipe, self._book, self.about)
+        self.refresh()
+        return len(spool.ids)
+
+    def delete(self, doc_ids: Sequence[str]) -> int:
+        """Remove documents; returns the number of passages that went. Their bytes go with `compact`."""
+        before = len(self)
+        with self._writing():
+            self.shelf.commit(new_change(), "delete", self.about, list(doc_ids), self.shelf.latest())
+        self.refresh()
+        return before - len(self)
+
+    def compact(self) -> None:
+        """Give back the space of what was replaced, deleted or never finished. Others must reopen the index."""
+        with self._writing():
+            self.shelf.compact(self.about)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Show what is there now."""
+        self._state = self.shelf.state()
+        for name in ("passages", "patches", "documents", "owner", "_sketches", "_resident", "_made"):
+            self.__dict__.pop(name, None)
+
+    @contextmanager
+    def _writing(self) -> Iterator[Path]:
+        """A place for temporary files; on disk one writer at a time."""
+        if self.shelf.remote:
+            with TemporaryDirectory(prefix="idiograph-") as room:
+                yield Path(room)
+            return
+        with locked_folder(self.folder):
+            for left in self.folder.glob(f"{SPOOL}*"):
+                shutil.rmtree(left)  # of a run that was killed
+            with TemporaryDirectory(prefix=SPOOL, dir=self.folder) as room:
+                yield Path(room)
+
+    @cached_property
+    def documents(self) -> list[About]:
+        """What is known of each document, in the order of their first passages."""
+        rows, first = self._state.rows, np.unique(self.owner, return_index=True)[1]
+        names = ["doc_id", "title", "authors", "names", "domains", "year", "lang"]
+        found = rows.select(names).take(first).to_pylist()
+        return [About(*(freeze_value(row[name]) for name in names)) for row in found]
+
+    @cached_property
+    def owner(self) -> Ints:
+        """The number of each passage's document."""
+        coded = self._state.rows["doc_id"].combine_chunks().dictionary_encode()
+        return np.asarray(coded.indices).astype(np.int64)
+
+    @cached_property
+    def _made(self) -> dict[str, Any]:
+        return {}
+
+    def once(self, name: str, make: Callable[[], T]) -> T:
+        """Something that follows from what is in the index: made once, and forgotten when that changes."""
+        if name not in self._made:
+            self._made[name] = make()
+        return self._made[name]
+
+    def rows(self, only: Filter = EVERYTHING) -> Ints:
+        """The passages of the documents that a filter admits."""
+        if not only:
+            return np.arange(len(self))
+        admitted = np.array([only.admits(d) for d in self.documents], bool)
+        return np.flatnonzero(admitted[self.owner]) if len(self) else np.zeros(0, np.int64)
+
+    @cached_property
+    def passages(self) -> list[Passage]:
+        """Every passage, sorted by id."""
+        return self.passages_at(np.arange(len(self)))
+
+    def passages_at(self, rows: Sequence[int] | Ints) -> list[Passage]:
+        """Some passages, by their place in `passages`, which need not be in memory."""
+        rows = np.asarray(rows, np.int64)
+        if "passages" in self.__dict__:
+            return [self.passages[at] for at in rows]
+        texts = self.shelf.take(self._state.offsets[rows], ["text"])["text"].to_pylist()
+        names = ["id", "doc_id", "title", "authors", "names", "domains", "year", "lang", "start", "end"]
+        about = self._state.rows.select(names).take(rows).to_pylist()
+        return [
+            Passage(text=text, **{name: freeze_value(value) for name, value in row.items()})
+            for text, row in zip(texts, about, strict=True)
+        ]
+
+    @cached_property
+    def patches(self) -> Patches:
+        """Every passage's patches as 32-bit vectors; large."""
+        return self._stored(np.arange(len(self))).wide()
+
+    @cached_property
+    def _sketches(self) -> Sketches:
+        rows = self._state.rows
+        return Sketches.of(end_to_end(rows["sketch"]), self._dim, np.asarray(rows["patches"]))
+
+    @property
+    def bytes_per_passage(self) -> float:
+        """What a passage takes for search: its vectors and its sketch."""
+        sketches = len(end_to_end(self._state.rows["sketch"]))
+        return (vector_width(self.recipe.dtype).bytes(self._dim) * self._count() + sketches) / max(len(self), 1)
+
+    @property
+    def _dim(self) -> int:
+        return self._book["basis"].shape[1] if "basis" in self._book else self.style.encoder.dim
+
+    def _count(self) -> int:
+        return int(np.asarray(self._state.rows["patches"]).sum())
+
+    @cached_property
+    def _resident(self) -> tuple[QuantizedPatches, Ints]:
+        """All vectors in the order in which they lie, and the place of each row among them."""
+        total = sum(int(np.asarray(batch["patches"]).sum()) for batch in self.shelf.scan(["patches"]))
+        parts = (self._unpacked(batch["vectors"]) for batch in self.shelf.scan(["vectors"]))
+        return join_packed(parts, total, self._dim, self.recipe.dtype), self._state.offsets
+
+    def _unpacked(self, column: Any) -> QuantizedPatches:
+        return from_bytes([v.as_buffer() for v in column], self._dim, self.recipe.dtype)
+
+    def _stored(self, rows: Ints) -> QuantizedPatches:
+        if "_resident" in self.__dict__:
+            packed, place = self._resident
+            return packed.take(place[rows])
+        return self._unpacked(self.shelf.take(self._state.offsets[rows], ["vectors"])["vectors"])
+
+    def embed(self, texts: Sequence[str]) -> Patches:
+        """Texts as the index sees them."""
+        return project_vectors(self.style.encode(texts), self._book.get("basis"))
+
+    def vectors_at(self, rows: Ints) -> Patches:
+        """The patches of some passages, as they are stored."""
+        return self._stored(rows).wide()
+
+    def load(self) -> None:
+        """Bring the vectors into memory, for many searches."""
+        _ = self._resident, self._sketches
+
+    def scores(self, texts: Sequence[str]) -> Floats:
+        """Every text against every passage, exactly: (texts, passages)."""
+        self.refuse_empty()
+        return self.score_everything(self.embed(texts))
+
+    def score_everything(self, asked: Patches) -> Floats:
+        """`scores`, for texts that are embedded already."""
+        return self._exact(asked, np.arange(len(self)))
+
+    def _exact(self, asked: Patches, rows: Ints) -> Floats:
+        if self._count() * self._dim <= MEMORY and 4 * len(rows) >= len(self):
+            self.load()
+        found = np.empty((len(asked), len(rows)), np.float32)
+        for at in range(0, len(rows), 8192):
+            found[:, at : at + 8192] = self.score_rows(asked, rows[at : at + 8192])
+        return found
+
+    def nearest(
+        self,
+        texts: Sequence[str],
+        k: int = 10,
+        *,
+        only: Filter | None = None,
+        exact: bool = False,
+        depth: int | None = None,
+    ) -> tuple[Ints, Floats]:
+        """The rows of `passages` nearest to each text, and their scores: two (texts, k) arrays; −1 where there is none."""
+        self.refuse_empty()
+        return self.nearest_to(self.embed(texts), k, only=only, exact=exact, depth=depth)
+
+    def nearest_to(
+        self, asked: Patches, k: int, *, only: Filter | None = None, exact: bool = False, depth: int | None = None
+    ) -> tuple[Ints, Floats]:
+        """`nearest`, for texts that are embedded already."""
+        allowed = self.rows(only or EVERYTHING)
+        rows, scores = np.full((len(asked), k), -1), np.full((len(asked), k), -np.inf, np.float32)
+        depth = len(allowed) if exact else enough_documents(len(allowed), k, depth)
+        for at, (chosen, found) in enumerate(self._scored(asked, allowed, depth, finalists(depth, k))):
+            order = np.argsort(-found, kind="stable")[:k]
+            rows[at, : len(order)], scores[at, : len(order)] = chosen[order], found[order]
+        return rows, scores
+
+    def _scored(self, asked: Patches, allowed: Ints, depth: int, last: int) -> Iterator[tuple[Ints, Floats]]:
+        """For each text the passages that were scored, and their scores."""
+        if len(allowed) <= depth:
+            yield from ((allowed, found) for found in self._exact(asked, allowed))
+            return
+        for at, (chosen, _) in enumerate(self.proposed(asked, allowed, depth)):
+            one, stored = asked.take([at]), self._stored(chosen)
+            if depth > last:
+                few = highest_bounds(score_all(pool_neighbours(one), stored, self.style.score)[0], last)
+                chosen, stored = chosen[few], stored.take(few)
+            yield chosen, score_all(one, stored, self.style.score)[0]
+
+    def proposed(self, asked: Patches, allowed: Ints, depth: int) -> list[tuple[Ints, Floats]]:
+        """For each text the candidates among some passages, and how near they seem."""
+        return self._sketches.nearest(asked, allowed, depth)
+
+    def sketched(self, asked: Patches, rows: Ints) -> Floats:
+        """How near some passages seem to every text: (texts, rows)."""
+        return self._sketches.compared(asked, rows)
+
+    def score_pairs(self, asked: Patches, wanted: Sequence[Ints]) -> list[Floats]:
+        """Each text against the passages wanted for it, exactly; what several want is read once."""
+        rows = np.unique(np.concatenate(wanted))
+        stored = self._stored(rows)
+        parts = ((asked.take([at]), stored.take(np.searchsorted(rows, some))) for at, some in enumerate(wanted))
+        return [score_all(one, packed, self.style.score)[0] for one, packed in parts]
+
+    def score_rows(self, asked: Patches, rows: Ints) -> Floats:
+        """Every text against some passages, exactly: (texts, rows)."""
+        return score_all(asked, self._stored(rows), self.style.score)
+
+    def search_many(
+        self,
+        texts: Sequence[str],
+        k: int = 10,
+        *,
+        only: Filter | None = None,
+        exact: bool = False,
+        depth: int | None = None,
+    ) -> list[list[Hit]]:
+        """The passages nearest to each text, best first."""
+        rows, scores = self.nearest(texts, k, only=only, exact=exact, depth=depth)
+        used = np.unique(rows[rows >= 0])
+        known = dict(zip(used.tolist(), self.passages_at(used), strict=True))
+        return [
+            [Hit(known[int(at)], float(score)) for at, score in zip(found, scored, strict=True) if at >= 0]
+            for found, scored in zip(rows, scores, strict=True)
+        ]
+
+    def search(
+        self,
+        text: str,
+        k: int = 10,
+        *,
+        exclude: Sequence[str] = (),
+        only: Filter | None = None,
+        exact: bool = False,
+        depth: int | None = None,
+    ) -> list[Hit]:
+        """The passages nearest to a text; `exclude` names documents that do not count."""
+        return self.search_many([text], k, only=index_without(only, exclude), exact=exact, depth=depth)[0]
+
+    def refuse_empty(self) -> None:
+        if not len(self):
+            raise InputError(f"index '{self.where}' is empty; add documents: idiograph index CORPUS -o INDEX --add")
+
+    def read_note(self, name: str) -> Any | None:
+        """What `write_note` wrote, or None."""
+        if self.shelf.remote:
+            return self.shelf.read_note(name)
+        path = self.folder / f"{name}.json"
+        return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+
+    def write_note(self, name: str, value: Any) -> None:
+        """Keep something learned from the index beside it, as JSON."""
+        if self.shelf.remote:
+            self.shelf.write_note(name, value)
+        else:
+            write_json(self.folder / f"{name}.json", value)
+
+
+def index_without(only: Filter | None, documents: Sequence[str]) -> Filter:
+    given = only or EVERYTHING
+    return replace(given, exclude_documents=(*given.exclude_documents, *documents))
+
+
+def freeze_value(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value

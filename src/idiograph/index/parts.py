@@ -1,0 +1,125 @@
+"""One search, shared among workers: each opens the index and looks at a part of its documents. The answer is that of one
+process: candidates are chosen from all parts together, and only then scored."""
+
+import pickle
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache, partial
+from typing import Any
+
+import numpy as np
+
+from idiograph.errors import InputError
+from idiograph.index.candidates import enough_documents, finalists, highest_bounds, pool_neighbours
+from idiograph.index.embedded import EmbeddingWorkers, opened_style
+from idiograph.index.filter import Filter
+from idiograph.index.index import Index
+from idiograph.index.passages import Hit
+from idiograph.runner import Failure, run_items
+from idiograph.style.patches import Patches
+from idiograph.style.tokens import Floats, Ints
+
+Reach = Callable[[], Index]
+
+
+def search_parts(
+    index: Index,
+    texts: Sequence[str],
+    k: int = 10,
+    *,
+    only: Filter | None = None,
+    exact: bool = False,
+    depth: int | None = None,
+    parts: int = 1,
+    crew: EmbeddingWorkers | None = None,
+) -> list[list[Hit]]:
+    """`index.search_many`, with the index cut into `parts` that the crew's workers look at."""
+    team = crew or EmbeddingWorkers()
+    if parts == 1 or not len(index):
+        return index.search_many(texts, k, only=only, exact=exact, depth=depth)
+    reach, asked, allowed = reach_of(index, team), index.embed(texts), index.rows(only or Filter())
+    shares, depth = np.array_split(allowed, parts), enough_documents(len(allowed), k, depth)
+    if exact or len(allowed) <= depth:
+        nearest = [allowed] * len(texts)
+    else:
+        nearest = best_of_parts(
+            spread_over_workers(partial(propose_candidates, reach, asked, depth), shares, team, index), depth
+        )
+        if depth > (last := finalists(depth, k)):
+            rough = spread_over_workers(
+                partial(narrow_candidates, reach, asked), divide_index(nearest, shares), team, index
+            )
+            nearest = best_of_parts(rough, last)
+    wanted = divide_index(nearest, shares)
+    return best_documents(
+        index, spread_over_workers(partial(rescore_candidates, reach, asked), wanted, team, index), wanted, k
+    )
+
+
+def divide_index(nearest: list[Ints], shares: list[Ints]) -> list[list[Ints]]:
+    """What each part has of the passages that are wanted for each text."""
+    return [[np.intersect1d(rows, share) for rows in nearest] for share in shares]
+
+
+def reach_of(index: Index, team: EmbeddingWorkers) -> Reach:
+    """How a worker comes by the index: in this process it is there, elsewhere it is opened once."""
+    if team.runner == "inline":
+        return lambda: index
+    if team.opener is None:
+        raise InputError(f"the runner '{team.runner}' needs to know how a worker opens the model")
+    storage = tuple(sorted(index.shelf.storage.items()))
+    return partial(reopen_index, index.where, index.version, pickle.dumps(team.opener), storage)
+
+
+@lru_cache(maxsize=2)
+def reopen_index(where: str, version: str, opener: bytes, storage: tuple[tuple[str, str], ...]) -> Index:
+    found = Index.open(where, opened_style(opener), storage=dict(storage))
+    if found.version != version:
+        raise InputError(f"index '{where}' changed while it was searched; search again")
+    return found
+
+
+def spread_over_workers(
+    function: Callable[[Any], Any], items: Iterable[Any], team: EmbeddingWorkers, index: Index
+) -> list[Any]:
+    """A function over the parts, on the crew's workers."""
+    found = list(run_items(function, items, team.runner, team.workers, team.address))
+    for one in found:
+        if isinstance(one, Failure):
+            raise InputError(f"a part of index '{index.where}' could not be searched: {one.reason} ({one.detail})")
+    return found
+
+
+def propose_candidates(reach: Reach, asked: Patches, depth: int, rows: Ints) -> list[tuple[Ints, Floats]]:
+    """For each text the candidates among some passages, and how near they seem."""
+    return reach().proposed(asked, rows, depth)
+
+
+def narrow_candidates(reach: Reach, asked: Patches, wanted: list[Ints]) -> list[tuple[Ints, Floats]]:
+    """For each text the passages that are wanted for it, and how near they are to its few vectors."""
+    few = pool_neighbours(asked)
+    return [(rows, reach().score_rows(few.take([at]), rows)[0]) for at, rows in enumerate(wanted)]
+
+
+def rescore_candidates(reach: Reach, asked: Patches, wanted: list[Ints]) -> list[Floats]:
+    """For each text the exact scores of the passages that are wanted for it."""
+    return [reach().score_rows(asked.take([at]), rows)[0] for at, rows in enumerate(wanted)]
+
+
+def best_of_parts(proposed: list[list[tuple[Ints, Floats]]], depth: int) -> list[Ints]:
+    """The best candidates of all parts, for each text."""
+    chosen = []
+    for of_text in zip(*proposed, strict=True):
+        rows = np.concatenate([r for r, _ in of_text])
+        order = np.argsort(rows)
+        chosen.append(rows[order][highest_bounds(np.concatenate([s for _, s in of_text])[order], depth)])
+    return chosen
+
+
+def best_documents(index: Index, scored: list[list[Floats]], wanted: list[list[Ints]], k: int) -> list[list[Hit]]:
+    found = []
+    for at in range(len(wanted[0])):
+        rows = np.concatenate([share[at] for share in wanted])
+        scores = np.concatenate([share[at] for share in scored])
+        order = np.lexsort((rows, -scores))[:k]
+        found.append([Hit(p, float(s)) for p, s in zip(index.passages_at(rows[order]), scores[order], strict=True)])
+    return found

@@ -1,0 +1,1 @@
+"""Numbers from scores: ranking, likelihood ratios, the measures of PAN. Nothing else."""

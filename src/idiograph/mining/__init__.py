@@ -1,0 +1,1 @@
+"""A corpus to triplets that topic cannot solve, checked for leaks; anchors and passages to rank."""

@@ -1,0 +1,190 @@
+"""Benchmarks: anchors, a pool of spans, and what is relevant to whom. From triplets, or in and out as BEIR."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from idiograph.errors import InputError
+from idiograph.mining.triplets import configurations, read_triplets
+from idiograph.store import read_manifest
+from idiograph.types import Span
+
+Bools = NDArray[np.bool_]
+Longs = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """Anchors, a pool, and for each triplet where its positive and negative are in the pool.
+
+    Relevant to an anchor is every span of the pool by its author-set, unless `qrels` names the relevant spans of each.
+    """
+
+    name: str
+    anchors: tuple[Span, ...]
+    pool: tuple[Span, ...]
+    triplets: Longs  # (T, 3): anchor, positive, negative
+    source: str = ""  # fingerprint of the triplets
+    qrels: tuple[frozenset[int], ...] | None = None
+
+    def relevant(self, anchors: slice = slice(None)) -> Bools:
+        """(anchors, pool): which span of the pool is relevant to which anchor?"""
+        if self.qrels is not None:
+            found = np.zeros((len(self.qrels[anchors]), len(self.pool)), bool)
+            for row, named in zip(found, self.qrels[anchors], strict=True):
+                row[list(named)] = True
+            return found
+        mine, theirs = self._authors
+        return mine[anchors, None] == theirs[None]
+
+    def own_document(self, anchors: slice = slice(None)) -> Bools:
+        """(anchors, pool): which span of the pool is from the anchor's own document?"""
+        mine, theirs = self._documents
+        return mine[anchors, None] == theirs[None]
+
+    @cached_property
+    def _authors(self) -> tuple[Longs, Longs]:
+        return numbered(self.anchors, self.pool, lambda span: span.authors)
+
+    @cached_property
+    def _documents(self) -> tuple[Longs, Longs]:
+        return numbered(self.anchors, self.pool, lambda span: span.doc_id)
+
+    def smaller(self, size: int, seed: int = 7) -> "Benchmark":
+        """The same anchors with a pool of `size` spans, drawn by their texts: a smaller pool is part of a larger one.
+
+        Triplets stay if both of their spans do.
+        """
+        if size >= len(self.pool):
+            return self
+        keys = [blake2b(f"{seed}/{s.doc_id}/{s.text}".encode(), digest_size=8).digest() for s in self.pool]
+        kept = sorted(sorted(range(len(keys)), key=keys.__getitem__)[:size])
+        place = np.full(len(self.pool), -1, np.int64)
+        place[kept] = np.arange(size)
+        moved = np.column_stack([self.triplets[:, 0], place[self.triplets[:, 1:]]])
+        qrels = self.qrels and tuple(frozenset(int(place[at]) for at in q if place[at] >= 0) for q in self.qrels)
+        pool = tuple(self.pool[at] for at in kept)
+        source = f"{self.source}, pool of {size} by {seed}"
+        return replace(self, pool=pool, triplets=moved[(moved >= 0).all(axis=1)], source=source, qrels=qrels)
+
+
+def numbered(anchors: Iterable[Span], pool: Iterable[Span], of: Any) -> tuple[Longs, Longs]:
+    """Numbers that are equal where a property of two spans is; one that no span of the pool has is −1."""
+    numbers: dict[Any, int] = {}
+    theirs = np.array([numbers.setdefault(of(span), len(numbers)) for span in pool], np.int64)
+    return np.array([numbers.get(of(span), -1) for span in anchors], np.int64), theirs
+
+
+def open_benchmark(folder: Path, split: str = "test", name: str | None = None) -> Benchmark:
+    """The benchmark that a triplet folder holds: its pool is every positive and negative of the split, once each."""
+    manifest = read_manifest(folder, "triplets", "idiograph mine CORPUS -o FOLDER")
+    name = name or configurations(folder)[0]
+    anchors: dict[tuple[str, str], int] = {}
+    pool: dict[tuple[str, str], int] = {}
+    spans: dict[tuple[str, str], Span] = {}
+    numbers = []
+    for triplet in read_triplets(folder, name, split):
+        keys = [(s.doc_id, s.text) for s in (triplet.anchor, triplet.positive, triplet.negative)]
+        spans.update(zip(keys, (triplet.anchor, triplet.positive, triplet.negative), strict=True))
+        at = anchors.setdefault(keys[0], len(anchors))
+        numbers.append((at, *(pool.setdefault(key, len(pool)) for key in keys[1:])))
+    return Benchmark(
+        f"{folder.name}/{name}/{split}",
+        tuple(spans[key] for key in anchors),
+        tuple(spans[key] for key in pool),
+        np.array(numbers, dtype=np.int64),
+        manifest.fingerprint,
+    )
+
+
+def open_benchmarks(folder: Path, split: str = "test", names: Iterable[str] = ()) -> list[Benchmark]:
+    """One benchmark for each configuration of a triplet folder that has the split, or the one of a BEIR folder."""
+    if (folder / "corpus.jsonl").exists():
+        return [read_beir(folder, split)]
+    wanted = list(names) or [n for n in configurations(folder) if any((folder / n).glob(f"{split}-*.parquet"))]
+    return [open_benchmark(folder, split, name) for name in wanted or [configurations(folder)[0]]]
+
+
+def numbered_ids(prefix: str, count: int) -> list[str]:
+    return [f"{prefix}{at}" for at in range(count)]
+
+
+def write_beir(benchmark: Benchmark, folder: Path, split: str = "test", own_document: str = "exclude") -> None:
+    """corpus.jsonl, queries.jsonl and qrels/SPLIT.tsv, as BEIR has them; authors, fields and documents ride along."""
+    (folder / "qrels").mkdir(parents=True, exist_ok=True)
+    sides = (("queries", "q", benchmark.anchors), ("corpus", "p", benchmark.pool))
+    for file, prefix, spans in sides:
+        rows = [beir_line(name, span) for name, span in zip(numbered_ids(prefix, len(spans)), spans, strict=True)]
+        (folder / f"{file}.jsonl").write_text("".join(rows), encoding="utf-8")
+    pairs = [f"q{a}\tp{b}\t1\n" for a, b in relevant_pairs(benchmark, own_document)]
+    head = "query-id\tcorpus-id\tscore\n"
+    (folder / "qrels" / f"{split}.tsv").write_text(head + "".join(pairs), encoding="utf-8")
+
+
+def relevant_pairs(benchmark: Benchmark, own_document: str = "exclude") -> Iterable[tuple[int, int]]:
+    """Numbers of each anchor and of each span that is relevant to it."""
+    for at in range(len(benchmark.anchors)):
+        one = slice(at, at + 1)
+        row = benchmark.relevant(one)[0]
+        if own_document == "exclude":
+            row = row & ~benchmark.own_document(one)[0]
+        yield from ((at, int(found)) for found in np.flatnonzero(row))
+
+
+def beir_line(name: str, span: Span) -> str:
+    about = {"doc_id": span.doc_id, "authors": sorted(span.authors), "domains": sorted(span.domains)}
+    return json.dumps({"_id": name, "title": "", "text": span.text, "metadata": about}, ensure_ascii=False) + "\n"
+
+
+def read_beir(folder: Path, split: str = "test") -> Benchmark:
+    """A benchmark from a BEIR folder, ours or anybody's; relevant is what its qrels say. There are no triplets in it."""
+    queries, pool = read_spans(folder / "queries.jsonl"), read_spans(folder / "corpus.jsonl")
+    place = {name: at for at, name in enumerate(pool)}
+    named: dict[str, set[int]] = {}
+    path = folder / "qrels" / f"{split}.tsv"
+    if not path.exists():
+        raise InputError(f"there is no file '{path}'")
+    for number, row in enumerate(path.read_text(encoding="utf-8").splitlines()[1:], 2):
+        try:
+            query, document, score = row.split("\t")
+            if float(score) > 0:
+                named.setdefault(query, set()).add(place[document])
+        except (ValueError, KeyError) as error:
+            raise InputError(
+                f"'{path}:{number}': not a query, a document of the corpus and a number: {error}"
+            ) from error
+    asked = [name for name in queries if name in named]
+    anchors, qrels = tuple(queries[name] for name in asked), tuple(frozenset(named[name]) for name in asked)
+    return Benchmark(f"{folder.name}/{split}", anchors, tuple(pool.values()), np.empty((0, 3), np.int64), "", qrels)
+
+
+def read_spans(path: Path) -> dict[str, Span]:
+    found: dict[str, Span] = {}
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise InputError(
+            f"there is no file '{path}'; a BEIR folder has corpus.jsonl, queries.jsonl and qrels/"
+        ) from None
+    for number, each in enumerate(text.splitlines(), 1):
+        try:
+            row = json.loads(each)
+            found[row["_id"]] = span_of(row)
+        except (ValueError, KeyError, TypeError) as error:
+            raise InputError(f"'{path}:{number}': not a BEIR line: {error}") from error
+    return found
+
+
+def span_of(row: Mapping[str, Any]) -> Span:
+    """A BEIR line as a span; without our metadata, its id stands for the document and nobody is known to have written it."""
+    text = f"{row['title']}\n\n{row['text']}" if row.get("title") else row["text"]
+    about = row.get("metadata") or {}
+    authors, domains = frozenset(about.get("authors") or ()), frozenset(about.get("domains") or ())
+    return Span(about.get("doc_id") or f"#{row['_id']}", 0, len(text), text, authors, domains)

@@ -1,0 +1,269 @@
+"""What mining knows of every document without its text: who, which field, which split. Columns of numbers, not objects."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from idiograph.corpus.corpus import MAKE, Corpus
+from idiograph.errors import ArtifactError
+from idiograph.mining.held import HeldOutPeople
+from idiograph.mining.labels import LABELS
+from idiograph.mining.split import Splits, split_people
+from idiograph.recipe import MineRecipe
+from idiograph.seeded import Keys, key, keys
+from idiograph.types import fold
+
+Ints = NDArray[np.int32]
+
+HAL_DOMAINS = frozenset("shs info sdv spi phys math chim sde sdu scco stat qfin nlin".split())
+COLUMNS = ["id", "authors", "domains", "year", "container", "lang"]
+NONE = -1
+TEXTS = pa.list_(pa.string())
+SHOWN = pa.schema(
+    [("id", pa.string()), ("year", pa.int32()), *((n, TEXTS) for n in ("domain", "affiliations", "authorids"))]
+)
+
+SEVERAL = "document: authors are in several splits"
+REPEATED = "document: repeats another"
+FOREIGN = "document: language is not the one asked for"
+ELSEWHERE = "document: it, or one of its authors, is validated or tested on elsewhere"
+
+
+@dataclass(frozen=True)
+class RaggedRows:
+    """Rows of different lengths: row `at` is `values[first[at] : first[at + 1]]`."""
+
+    first: NDArray[np.int64]
+    values: Ints
+
+    @classmethod
+    def of(cls, rows: Sequence[Sequence[int]]) -> "RaggedRows":
+        sizes = np.fromiter(map(len, rows), dtype=np.int64, count=len(rows))
+        values = np.fromiter((v for row in rows for v in row), dtype=np.int32, count=int(sizes.sum()))
+        return cls(np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), values)
+
+    @classmethod
+    def joined(cls, parts: Sequence["RaggedRows"]) -> "RaggedRows":
+        sizes = np.concatenate([np.diff(part.first) for part in parts])
+        return cls(np.concatenate([[0], np.cumsum(sizes)]), np.concatenate([part.values for part in parts]))
+
+    def mapped(self, numbers: Ints) -> "RaggedRows":
+        return RaggedRows(self.first, numbers[self.values])
+
+    @property
+    def owner(self) -> NDArray[np.int64]:
+        return np.repeat(np.arange(len(self.first) - 1), np.diff(self.first))
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """One entry a document, in the order of the corpus."""
+
+    shown: pa.Table  # what is written beside a span
+    keys: Keys
+    label: Ints  # number of the author-set, or NONE
+    people: RaggedRows  # persons, joined by id and by name: nobody may be shared with a negative
+    field: Ints  # number of the set of domains, or NONE
+    primary: Ints
+    container: NDArray[np.int64]  # a hash of its name, whatever the order of the corpus, or NONE
+    split: Splits  # NONE: left out
+    langs: Mapping[str, int]
+    dropped: Mapping[str, int]
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    def without(self, which: NDArray[np.bool_], reason: str) -> "Catalog":
+        """The same documents, those of `which` left out of every split."""
+        found = int((which & (self.split != NONE)).sum())
+        dropped = {**self.dropped, reason: found} if found else self.dropped
+        return replace(self, split=np.where(which, NONE, self.split).astype(np.int8), dropped=dropped)
+
+
+class Numbers(dict[Any, int]):
+    """Numbers things in the order in which they first come."""
+
+    def __missing__(self, key: Any) -> int:
+        self[key] = len(self)
+        return self[key]
+
+
+def field_of(domain: str) -> str:
+    """HAL's dotted codes count by their first part; other labels as they are.
+
+    >>> field_of("shs.langue"), field_of("cs.CL")
+    ('shs', 'cs.CL')
+    """
+    top = domain.partition(".")[0]
+    return top if top in HAL_DOMAINS else domain
+
+
+def read_catalog(corpus: Corpus, recipe: MineRecipe, held: HeldOutPeople | None = None) -> Catalog:
+    """Everything but the texts, a shard at a time. Whoever and whatever is in `held` is not in train."""
+    with _readable(corpus):
+        reading = _Reading(recipe, any(_has_ids(path) for path in corpus.paths))
+        for path in corpus.paths:
+            reading.add(pq.ParquetFile(path).read(columns=COLUMNS).to_pylist())
+    return reading.result(held or HeldOutPeople())
+
+
+def names_fields(corpus: Corpus) -> bool:
+    """Does any document say what field it is from?"""
+    with _readable(corpus):
+        read = (pq.ParquetFile(path).read(columns=["domains"]).column("domains") for path in corpus.paths)
+        return any(len(chunk.flatten()) for column in read for chunk in column.chunks)
+
+
+@contextmanager
+def _readable(corpus: Corpus) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, pa.ArrowException) as error:
+        what = str(error).splitlines()[0]
+        raise ArtifactError(f"corpus '{corpus.folder}' is damaged ({what}); make it again: {MAKE}") from error
+
+
+def _has_ids(path: Path) -> bool:
+    found = pq.ParquetFile(path).read(columns=["authors.list.element.id"]).column("authors")
+    return any(author["id"] for authors in found.to_pylist() for author in authors or ())
+
+
+class _Reading:
+    """The columns while shards go by; of each shard only arrays are kept."""
+
+    def __init__(self, recipe: MineRecipe, ids: bool) -> None:
+        self.recipe, self.ids = recipe, ids
+        self.names, self.sets, self.fields = Numbers(), Numbers(), Numbers()
+        self.langs, self.ties = Counter[str](), set[tuple[int, int]]()  # ties of an id and a name
+        self.people, self.labels = list[RaggedRows](), list[RaggedRows]()
+        self.columns, self.foreign = list[Ints](), list[NDArray[np.bool_]]()
+        self.tables, self.keys, self.books = list[pa.Table](), list[Keys](), list[NDArray[np.int64]]()
+
+    def add(self, rows: list[dict[str, Any]]) -> None:
+        labels = [LABELS[self.recipe.label](row["authors"] or (), self.ids) for row in rows]
+        kind = "id" if self.ids else "name"
+        marked = [tuple(self.names[kind, each] for each in sorted(label)) for label in labels]
+        self.labels.append(RaggedRows.of(marked))
+        self.people.append(RaggedRows.of([self._people(row["authors"] or ()) for row in rows]))
+        self.columns.append(np.array([self._numbers(*each) for each in zip(rows, marked, strict=True)], dtype=np.int32))
+        shown = [_show_value(row, label) for row, label in zip(rows, labels, strict=True)]
+        self.tables.append(pa.Table.from_pylist(shown, SHOWN))
+        self.keys.append(keys(self.recipe.seed, (row["id"] for row in rows)))
+        books = (key(0, row["container"]) >> 1 if row["container"] else NONE for row in rows)
+        self.books.append(np.fromiter(books, dtype=np.int64, count=len(rows)))
+        self.langs.update(row["lang"] for row in rows)
+        self.foreign.append(np.array([self.recipe.lang not in ("any", row["lang"]) for row in rows], dtype=bool))
+
+    def _numbers(self, row: Mapping[str, Any], marked: tuple[int, ...]) -> tuple[int, int, int]:
+        """Author-set, fields and primary field of a document."""
+        domains = [field_of(domain) for domain in row["domains"] or ()]
+        return (
+            self.sets[marked] if marked else NONE,
+            self.fields[frozenset(domains)] if domains else NONE,
+            self.fields[domains[0]] if domains else NONE,
+        )
+
+    def _people(self, authors: Sequence[Mapping[str, Any]]) -> list[int]:
+        """Numbers of names, tied to those of ids: the two are one person wherever either stands."""
+        names = [self.names["name", folded(author["name"])] for author in authors]
+        for author, name in zip(authors, names, strict=True):
+            if author["id"]:
+                self.ties.add((self.names["id", author["id"]], name))
+        return list(dict.fromkeys(names))
+
+    def result(self, held: HeldOutPeople) -> Catalog:
+        person = _join_documents(len(self.names), self.ties)
+        people, labels = (RaggedRows.joined(parts).mapped(person) for parts in (self.people, self.labels))
+        label, field, primary = np.concatenate(self.columns).T
+        where = self._splits(person, people, labels, label)
+        several = int((where == NONE).sum())
+        catalog = Catalog(
+            shown=pa.concat_tables(self.tables),
+            keys=np.concatenate(self.keys),
+            label=label,
+            people=people,
+            field=field,
+            primary=primary,
+            container=np.concatenate(self.books),
+            split=where,
+            langs=self.langs,
+            dropped={SEVERAL: several} if several else {},
+        )
+        catalog = catalog.without(np.concatenate(self.foreign), FOREIGN)
+        return catalog.without((where == 0) & self._held(catalog, person, labels, held), ELSEWHERE)
+
+    def _held(self, catalog: Catalog, person: Ints, labels: RaggedRows, held: HeldOutPeople) -> NDArray[np.bool_]:
+        """The documents that are in `held`, or have an author who is."""
+        known = [(kind, name) for name in held.people for kind in ("id", "name")]
+        them = person[np.array([self.names[one] for one in known if one in self.names], dtype=np.int64)]
+        found = np.isin(np.array(catalog.shown.column("id")), list(held.documents))
+        for people in (catalog.people, labels):
+            found[people.owner[np.isin(people.values, them)]] = True
+        return found
+
+    def _splits(self, person: Ints, people: RaggedRows, labels: RaggedRows, label: Ints) -> Splits:
+        if self.recipe.split == "triplet":
+            return np.zeros(len(label), dtype=np.int8)
+        by_person = split_people(_least(person, self.names), self.recipe.fractions, self.recipe.seed)
+        return document_splits(by_person, people, labels, label)
+
+
+@lru_cache(maxsize=1 << 16)
+def folded(name: str) -> str:
+    return fold(name)
+
+
+def _show_value(row: Mapping[str, Any], label: frozenset[str]) -> dict[str, Any]:
+    """What is written beside a span. Without an author-set, everybody is named."""
+    authors = row["authors"] or ()
+    affiliations = sorted({a for author in authors for a in author["affiliations"] or ()})
+    people = sorted(label or {author["id"] or folded(author["name"]) for author in authors})
+    about = {"domain": row["domains"] or [], "affiliations": affiliations, "authorids": people}
+    return {"id": row["id"], "year": row["year"], **about}
+
+
+def _join_documents(count: int, ties: Iterable[tuple[int, int]]) -> Ints:
+    """The person behind each name and id: those tied to each other, directly or through others, are one."""
+    edges = np.array(sorted(ties), dtype=np.int64).reshape(-1, 2)
+    graph = coo_array((np.ones(len(edges), dtype=np.int8), (edges[:, 0], edges[:, 1])), shape=(count, count))
+    return connected_components(graph, directed=False)[1].astype(np.int32)
+
+
+def _least(person: Ints, names: Mapping[Any, int]) -> Iterator[str]:
+    """For each person the least of their names and ids, which does not depend on the order of the corpus."""
+    best: list[str] = [""] * (int(person.max(initial=NONE)) + 1)
+    for (_, name), number in names.items():
+        at = person[number]
+        if not best[at] or name < best[at]:
+            best[at] = name
+    return iter(best)
+
+
+def document_splits(by_person: Splits, people: RaggedRows, labels: RaggedRows, label: Ints) -> Splits:
+    """The split that all the people of a document agree on, or NONE.
+
+    Those of its author-set are asked (all, if it has none), and any co-author who is in the author-set of other documents:
+    somebody whose style is tested must not have written in train.
+    """
+    sizes = np.bincount(label[label >= 0], minlength=1)
+    recurring = np.where(label >= 0, sizes[label] > 1, False)
+    marked = np.zeros(len(by_person), dtype=bool)
+    marked[labels.values[np.repeat(recurring, np.diff(labels.first))]] = True
+    asked = (label == NONE)[people.owner] | marked[people.values]
+    owner = np.concatenate([people.owner[asked], labels.owner])
+    vote = np.concatenate([by_person[people.values[asked]], by_person[labels.values]])
+    low, high = np.full(len(label), 127, dtype=np.int8), np.full(len(label), NONE, dtype=np.int8)
+    np.minimum.at(low, owner, vote)
+    np.maximum.at(high, owner, vote)
+    return np.where(low == high, low, NONE).astype(np.int8)

@@ -1,0 +1,210 @@
+"""Which spans make a triplet: positives by the same author-set, negatives from the same field by nobody of them.
+
+All documents of a block are drawn for at once, in numpy. A draw depends on the seed, the document's id and the number of
+the triplet, never on a neighbour.
+"""
+
+from collections import Counter
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from idiograph.mining.candidates import CandidateTables
+from idiograph.mining.catalog import NONE
+from idiograph.recipe import MineRecipe
+from idiograph.seeded import below
+from idiograph.text.counts import Lexicon, Terms
+
+Longs = NDArray[np.int64]
+Bools = NDArray[np.bool_]
+
+LEXICAL = ("lexical", "matched")  # negatives that are chosen by their words
+TRIES = 40  # draws before a field is given up on; one of no more than so many documents is gone through whole
+ROUNDS = 8  # draws again where a triplet was there already
+ANCHOR, POSITIVE, NEGATIVE, MATE, OTHER, START = range(6)  # what is drawn
+
+NO_LABEL = "an author is not identified"
+NO_MATE = "no other document by this author-set"
+NO_BOOK = "no other document by this author-set outside its book"
+NO_SECOND = "no other document by this author-set, nor a second span"
+NO_DOMAIN = "no domain"
+NO_OTHER = "no document by others in this field"
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """Triplets as span numbers, with the anchor's document; and why documents gave none."""
+
+    rows: Longs  # (T, 4): document, anchor, positive, negative
+    dropped: Counter[str]
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a worker is to draw: a rule, where its tables are, and the settings."""
+
+    rule: str
+    size: int
+    folder: Path
+    terms: Path | None
+    recipe: MineRecipe
+
+
+@lru_cache(maxsize=1)
+def open_drawing(folder: Path, terms: Path | None) -> tuple[CandidateTables, Lexicon | None]:
+    """Once per worker and kind."""
+    if terms is None:
+        return CandidateTables.load(folder), None
+    return CandidateTables.load(folder), Lexicon(Terms.open(terms))
+
+
+def candidates_held(recipe: MineRecipe) -> int:
+    """How many candidates are held at once for one document."""
+    return recipe.per_document * (TRIES + (recipe.candidates if recipe.negatives in LEXICAL else 1))
+
+
+def draw_triplets(docs: Longs, task: Task) -> Chosen:
+    """The triplets with an anchor in one of these documents."""
+    return TripletDrawing(*open_drawing(task.folder, task.terms), task).triplets(docs)
+
+
+class TripletDrawing:
+    """One rule at work on the tables."""
+
+    def __init__(self, tables: CandidateTables, lexicon: Lexicon | None, task: Task) -> None:
+        self.t, self.lexicon, self.recipe, self.size = tables, lexicon, task.recipe, task.size
+        self.own = task.rule == "unrestricted"  # may a positive come from the anchor's own document?
+
+    def triplets(self, docs: Longs) -> Chosen:
+        dropped: Counter[str] = Counter()
+        docs = self._fit(docs[self.t.usable[docs]], dropped)
+        doc = np.repeat(docs, self.recipe.per_document)
+        number = np.tile(np.arange(self.recipe.per_document), len(docs))
+        rows = self._draw(doc, number, 0)
+        for again in range(1, 1 if self.recipe.repeats else ROUNDS):
+            repeated = np.flatnonzero(~first_of_each(rows) & (rows != NONE).all(axis=1))
+            if not len(repeated):
+                break
+            rows[repeated] = self._draw(doc[repeated], number[repeated], again)
+        if not self.recipe.repeats:
+            rows = rows[first_of_each(rows)]
+        gone, found = (rows == NONE).any(axis=1), (rows != NONE).all(axis=1)
+        barren = np.setdiff1d(rows[gone, 0], rows[found, 0])
+        lonely = np.isin(barren, rows[rows[:, 2] == NONE, 0])
+        dropped[NO_SECOND] += int(lonely.sum())
+        dropped[NO_OTHER] += int((~lonely).sum())
+        return Chosen(rows[found], +dropped)
+
+    def _fit(self, docs: Longs, dropped: Counter[str]) -> Longs:
+        """The documents that can be anchors, as far as one sees without drawing."""
+        tests = {
+            NO_LABEL: self.t.labelled[docs],
+            NO_MATE: (self.t.mates_size[docs] > 1) | self.own,
+            NO_BOOK: (self.t.mates_size[docs] > self.t.own_size[docs]) | self.own,
+            NO_DOMAIN: self.t.fielded[docs],
+        }
+        fit = np.ones(len(docs), dtype=bool)
+        for reason, passed in tests.items():
+            dropped[reason] += int((fit & ~passed).sum())
+            fit &= passed
+        return docs[fit]
+
+    def _draw(self, doc: Longs, number: Longs, again: int) -> Longs:
+        """One triplet for each document and number: (document, anchor, positive, negative), NONE for what was not found."""
+        anchor = self._slot(doc, doc, ANCHOR, number, again)
+        positive = self._positive(doc, anchor, number, again)
+        negative = self._negative(doc, anchor, positive, number, again)
+        return np.stack([doc, anchor, positive, negative], axis=1)
+
+    def _slot(self, owner: Longs, doc: Longs, *draw: ArrayLike) -> Longs:
+        """A span of `doc`, drawn for a triplet of `owner`."""
+        count = self.t.first[doc + 1] - self.t.first[doc]
+        return self.t.first[doc] + below(self.t.keys[owner], count, self.size, *draw)
+
+    def _positive(self, doc: Longs, anchor: Longs, number: Longs, again: int) -> Longs:
+        far = self.recipe.positives == "far"
+        width = self.recipe.candidates if far else TRIES if self.own else 1
+        trial = np.arange(width)[None]
+        doc_, number_ = doc[:, None], number[:, None]  # (T, 1)
+        mate = self._mate(doc_, number_, again, trial)  # (T, width)
+        span = self._slot(doc_, mate, POSITIVE, number_, again, trial)
+        apart = np.abs(self.t.at[span] - self.t.at[anchor][:, None]) >= self.size
+        fine = (mate != doc_) | (apart | self.recipe.repeats)
+        if far and self.lexicon:
+            scores = np.where(fine, self.lexicon.scores(anchor, span), np.inf)
+            return np.where(fine.any(axis=1), pick_from_rows(span, scores.argmin(axis=1)), NONE)
+        return np.where(fine.any(axis=1), pick_from_rows(span, fine.argmax(axis=1)), NONE)
+
+    def _mate(self, doc: Longs, number: Longs, again: int, trial: Longs) -> Longs:
+        """Another document of the author-set, not of the same book; the document itself where a rule allows and must."""
+        own, begin = self.t.own_first[doc], self.t.mates_first[doc]
+        others = self.t.mates_size[doc] - self.t.own_size[doc]
+        at = begin + below(self.t.keys[doc], others, self.size, MATE, number, again, trial)
+        at = np.where(at >= own, at + self.t.own_size[doc], at)
+        return np.where(others > 0, self.t.mates[np.minimum(at, len(self.t.mates) - 1)], doc)
+
+    def _negative(self, doc: Longs, anchor: Longs, positive: Longs, number: Longs, again: int) -> Longs:
+        """A span from the same field, by nobody of the same people; failing that, from the same primary field."""
+        wanted = self.recipe.candidates if self.lexicon and self.recipe.negatives in LEXICAL else 1
+        other, fine = self._others(doc, number, again, wanted, "field")
+        empty = np.flatnonzero(~fine.any(axis=1))
+        if len(empty) and self.recipe.fields == "primary":
+            other[empty], fine[empty] = self._others(doc[empty], number[empty], again, wanted, "primary")
+        span = self._slot(doc[:, None], other, NEGATIVE, number[:, None], again, np.arange(wanted)[None])
+        best = fine.argmax(axis=1) if wanted == 1 else self._best(anchor, positive, span, fine)
+        return np.where(fine.any(axis=1), pick_from_rows(span, best), NONE)
+
+    def _best(self, anchor: Longs, positive: Longs, span: Longs, fine: Bools) -> Longs:
+        """The candidate that is lexically nearest to the anchor or, for `matched`, as near to it as the positive is."""
+        assert self.lexicon is not None
+        scores = self.lexicon.scores(anchor, span)
+        if self.recipe.negatives == "matched":
+            scores = -np.abs(scores - self.lexicon.scores(anchor, np.maximum(positive, 0)[:, None]))
+        return np.where(fine, scores, -np.inf).argmax(axis=1)
+
+    def _others(self, doc: Longs, number: Longs, again: int, wanted: int, group: str) -> tuple[Longs, Bools]:
+        """The first `wanted` documents drawn from a field that share nobody with `doc`: (T, wanted), and which are there."""
+        members: Longs = getattr(self.t, group)
+        first, size = (getattr(self.t, f"{group}_{what}")[doc][:, None] for what in ("first", "size"))
+        trial = np.arange(wanted - 1 + TRIES)[None]
+        key = self.t.keys[doc][:, None]
+        start = below(key, size, self.size, START, number[:, None], again)
+        drawn = below(key, size, self.size, OTHER, number[:, None], again, trial)
+        at = np.where(size <= TRIES, (start + trial) % np.maximum(size, 1), drawn)
+        other = members[np.minimum(first + at, len(members) - 1)]
+        fine = self._strangers(doc, other) & (size > 0)
+        order = np.argsort(~fine, axis=1, kind="stable")[:, :wanted]
+        return np.take_along_axis(other, order, axis=1), np.take_along_axis(fine, order, axis=1)
+
+    def _strangers(self, doc: Longs, other: Longs) -> Bools:
+        """Which of `other` (T, n) share nobody with `doc` (T,)?"""
+        apart = (self.t.crowd[doc][:, None] & self.t.crowd[other]) == 0
+        row, column = np.nonzero(~apart)
+        apart[row, column] = ~self._share(doc[row], other[row, column])
+        return apart
+
+    def _share(self, one: Longs, other: Longs) -> Bools:
+        """Have the documents of each pair an author in common? Each author of the one is looked up among the other's."""
+        first = self.t.people_first
+        sizes = first[one + 1] - first[one]
+        pair = np.repeat(np.arange(len(one)), sizes)
+        flat = np.arange(int(sizes.sum())) + (first[one] - np.cumsum(sizes) + sizes)[pair]
+        wanted = (other[pair] << 32) + (self.t.people[flat] & 0xFFFFFFFF)
+        at = np.minimum(np.searchsorted(self.t.people, wanted), len(self.t.people) - 1)
+        return np.bincount(pair, weights=self.t.people[at] == wanted, minlength=len(one)) > 0
+
+
+def pick_from_rows(table: Longs, column: Longs) -> Longs:
+    """One entry of each row."""
+    return np.take_along_axis(table, column[:, None], axis=1)[:, 0]
+
+
+def first_of_each(rows: Longs) -> Bools:
+    """Which rows were not there before?"""
+    order = np.lexsort(rows.T)
+    first = np.ones(len(rows), dtype=bool)
+    first[order[1:]] = (rows[order[1:]] != rows[order[:-1]]).any(axis=1)
+    return first

@@ -1,0 +1,139 @@
+"""Triplets on disk, in the columns of HALvest-Contrastive: written here, and read here whoever wrote them."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+
+from idiograph.errors import ArtifactError, InputError
+from idiograph.mining.split import SPLITS
+from idiograph.types import Span, Triplet
+
+if TYPE_CHECKING:  # whoever only reads triplets, to train on them, needs nothing that makes them
+    from idiograph.mining.spans import SpanPool
+
+ROLES = {"anchor": ("query", "query"), "positive": ("pos", "positive"), "negative": ("neg", "negative")}
+TEXTS = pa.list_(pa.string())
+SHARD, GROUP = 200_000, 16_384  # triplets in a file and in a row group
+
+
+def role_columns(short: str, text: str) -> tuple[str, ...]:
+    """Column names of one role, in the published order."""
+    return (f"{short}_halid", text, *(f"{short}_{what}" for what in ("year", "domain", "affiliations", "authorids")))
+
+
+KINDS = (pa.string(), pa.string(), pa.int32(), TEXTS, TEXTS, TEXTS)
+SCHEMA = pa.schema([item for names in ROLES.values() for item in zip(role_columns(*names), KINDS, strict=True)])
+REPEATING: Any = [  # columns whose values come again and again; texts hardly do
+    f"{field.name}.list.element" if field.type == TEXTS else field.name
+    for field in SCHEMA
+    if field.name not in {text for _, text in ROLES.values()}
+]
+
+
+def configurations(folder: Path) -> list[str]:
+    """The `base-4`, `base-10`, `unrestricted-2`, … that a folder holds, by rule and number of sentences."""
+    folders = folder.iterdir() if folder.is_dir() else ()
+    names = (path.name for path in folders if path.is_dir() and any(path.glob("*.parquet")))
+    found = sorted(names, key=lambda name: (name.rstrip("0123456789"), len(name), name))
+    if not found:
+        raise ArtifactError(f"there are no triplets in '{folder}'; make them: idiograph mine CORPUS -o {folder}")
+    return found
+
+
+def shards(folder: Path, name: str, split: str) -> list[Path]:
+    found = sorted((folder / name).glob(f"{split}-*.parquet"))
+    if not found:
+        raise InputError(
+            f"'{folder}' has no split '{split}' in '{name}'; mine a larger corpus, or choose another split"
+        )
+    return found
+
+
+def splits(folder: Path, name: str) -> list[str]:
+    """The splits that a configuration has."""
+    return [split for split in SPLITS if any((folder / name).glob(f"{split}-*.parquet"))]
+
+
+def read_triplets(folder: Path, name: str, split: str) -> Iterator[Triplet]:
+    """The triplets of one configuration and split."""
+    for row in read_rows(folder, name, split):
+        yield Triplet(*(span_of_row(row, role) for role in ROLES))
+
+
+def read_rows(folder: Path, name: str, split: str) -> Iterator[dict[str, Any]]:
+    """The rows of one configuration and split, under the names of `SCHEMA` whoever wrote them."""
+    for path in shards(folder, name, split):
+        try:
+            file = pq.ParquetFile(path)
+            for batch in file.iter_batches(batch_size=1024):
+                yield from map(in_our_columns, batch.to_pylist())
+        except (pa.ArrowInvalid, OSError) as error:
+            raise ArtifactError(f"'{path}' is damaged ({str(error).splitlines()[0]}); make it again") from error
+        except KeyError as error:
+            raise InputError(f"'{path}' has no column {error}; triplets have {', '.join(SCHEMA.names)}") from error
+
+
+def in_our_columns(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row under our names. The published files spell one column `neg_halids`, and those of the cloze task name their
+    one document once."""
+    found = dict(row)
+    for short, text in ROLES.values():
+        if "halid" in row:
+            about = (row["halid"], row[text], row["year"], row["domains"], row["affiliations"], row["authors"])
+        else:
+            halid = row[f"{short}_halid"] if f"{short}_halid" in row else row[f"{short}_halids"]
+            about = (halid, row[text], *(row.get(f"{short}_{what}") for what in ("year", "domain", "affiliations")))
+            about = (*about, row[f"{short}_authorids"])
+        found |= dict(zip(role_columns(short, text), tidy_text(about), strict=True))
+    return found
+
+
+def tidy_text(about: tuple[Any, ...]) -> Iterator[Any]:
+    """Ids as text, a year as a number (1 stands for unknown), and lists that are there even if they are empty."""
+    halid, text, year, *lists = about
+    yield from (str(halid), text, int(year) if str(year or "").isdigit() and int(year) > 1 else None)
+    yield from ([each] if isinstance(each, str) else list(map(str, each or ())) for each in lists)
+
+
+def span_of_row(row: Mapping[str, Any], role: str) -> Span:
+    """One span of a row."""
+    short, text = ROLES[role]
+    return Span(
+        doc_id=row[f"{short}_halid"],
+        start=0,
+        end=len(row[text]),
+        text=row[text],
+        authors=frozenset(row[f"{short}_authorids"]),
+        domains=frozenset(row[f"{short}_domain"]),
+        year=row[f"{short}_year"] or None,
+    )
+
+
+def write_triplets(
+    rows: NDArray[np.int64], pool: "SpanPool", shown: pa.Table, folder: Path, split: str, limit: int = SHARD
+) -> int:
+    """Write triplets, given as span numbers (T, 3), as Parquet shards under the hub's names; returns how many they are."""
+    shards = -(-len(rows) // limit)
+    for number in range(shards):
+        folder.mkdir(parents=True, exist_ok=True)
+        path = folder / f"{split}-{number:05d}-of-{shards:05d}.parquet"
+        with pq.ParquetWriter(path, SCHEMA, compression="zstd", use_dictionary=REPEATING) as writer:
+            for at in range(number * limit, min((number + 1) * limit, len(rows)), GROUP):
+                writer.write_table(table_of(rows[at : min(at + GROUP, (number + 1) * limit)], pool, shown))
+    return len(rows)
+
+
+def table_of(rows: NDArray[np.int64], pool: "SpanPool", shown: pa.Table) -> pa.Table:
+    """Triplets with their texts and what is known of their documents."""
+    found: list[Any] = []
+    for role in range(len(ROLES)):
+        about = shown.take(pa.array(pool.owners(rows[:, role])))
+        beside = {name: about.column(name) for name in about.column_names}
+        found += [beside["id"], pool.texts(rows[:, role]), beside["year"], beside["domain"]]
+        found += [beside["affiliations"], beside["authorids"]]
+    return pa.Table.from_arrays(found, schema=SCHEMA)

@@ -1,0 +1,1 @@
+"""Triplets to a trained encoder."""

@@ -1,0 +1,1 @@
+"""PDFs to TEI: by GROBID, or by the extractor that comes along."""

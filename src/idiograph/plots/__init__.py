@@ -1,0 +1,1 @@
+"""Figures from numbers; the only home of matplotlib."""

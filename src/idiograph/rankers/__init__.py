@@ -1,0 +1,1 @@
+"""Ways to compare texts without a trained model."""

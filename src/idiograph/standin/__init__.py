@@ -1,1 +1,0 @@
-"""Servers on this machine that behave like the ones out there, to try the line offline and to test it."""

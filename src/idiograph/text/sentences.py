@@ -1,0 +1,90 @@
+"""Where sentences begin and end in a text, and runs of them. Offsets only: the text itself is never changed."""
+
+import re
+from collections.abc import Iterator
+from typing import Literal
+
+from sentencex import get_sentence_boundaries  # pyright: ignore[reportAttributeAccessIssue]
+
+Offsets = list[tuple[int, int]]
+Abbreviations = Literal["ours", "published"]
+
+# Where the splitter stops too early in scholarly prose. Matched at the end of a would-be sentence.
+NOT_AN_END = re.compile(
+    r"(?:^|[\s(\[])(?:et al|e\.g|i\.e|cf|vs|viz|approx|resp|ca|figs?|tabs?|eqs?|eqns?|secs?|sect|chaps?|refs?|nos?|vols?|pp?"
+    r"|eds?|dr|mrs?|ms|prof|st|jr|sr|dept|univ|thms?|defs?|props?|cors?|lem|rem|app|suppl|proc|conf|trans|phys|lett|rev"
+    r"|assoc|soc|int|[A-Z]|[A-Z]\.[A-Z])\.$",
+    re.IGNORECASE,
+)
+ENDS_ANYWAY = re.compile(r"(?:^|[\s(\[])(?:[A-Z]|no|p|ms|st)\.$")  # "… in Figure B. We …", "Is it so? No. We …"
+CONTINUES = re.compile(r"[\d(\[a-z]")
+LOWER = re.compile(r"[a-z]{2,}\b")  # a plain word in lower case; not "mRNA" or "p53", with which a sentence may begin
+
+# The published list. It can never match "Mr." (texts are lower-cased first) and merges after every "no." and "p.".
+PUBLISHED = tuple(
+    "et al.|e.g.|i.e.|vs.|cf.|etc.|approx.|fig.|figs.|tab.|sec.|chap.|dr.|Mr.|mrs.|ms.|prof.|p.|pp.|vol.|no.|a.d.|b.c.".split(
+        "|"
+    )
+)
+
+
+def find_sentences(text: str, lang: str = "en", abbreviations: Abbreviations = "ours") -> Offsets:
+    """(start, end) of each sentence, without the white space around it. A blank line always ends one.
+
+    >>> text = "See Smith et al. (2001). We go on."
+    >>> [text[start:end] for start, end in find_sentences(text)]
+    ['See Smith et al. (2001).', 'We go on.']
+    """
+    joined = goes_on if abbreviations == "ours" else was_merged
+    found: Offsets = []
+    for start, end in split_generally(text, lang):
+        if found and joined(text, found[-1], start):
+            found[-1] = (found[-1][0], end)
+        else:
+            found.append((start, end))
+    return found
+
+
+def split_generally(text: str, lang: str) -> Iterator[tuple[int, int]]:
+    """What the general splitter finds, trimmed."""
+    for boundary in get_sentence_boundaries(lang, text):
+        if not boundary["is_paragraph_break"]:
+            start, end = trim_offsets(text, boundary["start_index"], boundary["end_index"])
+            if start < end:
+                yield start, end
+
+
+def trim_offsets(text: str, start: int, end: int) -> tuple[int, int]:
+    piece = text[start:end]
+    return start + len(piece) - len(piece.lstrip()), end - len(piece) + len(piece.rstrip())
+
+
+def goes_on(text: str, before: tuple[int, int], start: int) -> bool:
+    """Was the end before `start` the full stop of an abbreviation, and no end?"""
+    tail = text[max(before[0], before[1] - 12) : before[1]]
+    if "\n" in text[before[1] : start]:
+        return False
+    if tail.endswith(".") and LOWER.match(text, start):
+        return True
+    return bool(NOT_AN_END.search(tail) and (CONTINUES.match(text[start]) or not ENDS_ANYWAY.search(tail)))
+
+
+def was_merged(text: str, before: tuple[int, int], start: int) -> bool:  # noqa: ARG001
+    """Does the published rule join a sentence to the next one? It looks at the end of the first alone."""
+    return text[max(before[0], before[1] - 12) : before[1]].lower().endswith(PUBLISHED)
+
+
+def sentence_runs(offsets: Offsets, size: int) -> Offsets:
+    """Every run of `size` neighbouring sentences, or the whole text if it has fewer."""
+    if len(offsets) <= size:
+        return [(offsets[0][0], offsets[-1][1])] if offsets else []
+    return [(offsets[at][0], offsets[at + size - 1][1]) for at in range(len(offsets) - size + 1)]
+
+
+def sentence_tiles(offsets: Offsets, size: int) -> Offsets:
+    """Runs that do not overlap and cover the text; a short rest joins the last one."""
+    if len(offsets) < 2 * size:
+        return sentence_runs(offsets, len(offsets)) if offsets else []
+    starts = range(0, len(offsets) - size + 1, size)
+    last = starts[-1]
+    return [(offsets[at][0], offsets[-1 if at == last else at + size - 1][1]) for at in starts]

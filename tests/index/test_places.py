@@ -1,0 +1,152 @@
+"""An index away from home: under s3://, embedded and searched by other processes and other machines."""
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hashed import hashed_style
+
+from idiograph.errors import ArtifactError, InputError, ServiceError
+from idiograph.index.embedded import EmbeddingWorkers
+from idiograph.index.filter import Filter
+from idiograph.index.index import Index
+from idiograph.index.parts import search_parts
+from idiograph.synth.anthology import anthology
+
+ESSAYS = list(anthology())
+ASKED = [d.text[:500] for d in ESSAYS[50:54]]
+
+
+@pytest.fixture(scope="module")
+def store():
+    """Options of a local S3 server with a bucket `shelf`."""
+    server = pytest.importorskip("moto.server", reason="moto is not installed: pip install 'moto[server]'")
+    boto3 = pytest.importorskip("boto3", reason="boto3 is not installed: pip install boto3")
+    running = server.ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    running.start()
+    host, port = running.get_host_and_port()
+    options = {"aws_access_key_id": "key", "aws_secret_access_key": "secret", "region": "us-east-1"}
+    url = f"http://{host}:{port}"
+    named = {"aws_access_key_id": "key", "aws_secret_access_key": "secret", "region_name": "us-east-1"}
+    boto3.client("s3", endpoint_url=url, **named).create_bucket(Bucket="shelf")
+    yield {**options, "endpoint": url, "allow_http": "true"}
+    running.stop()
+
+
+@pytest.fixture(scope="module")
+def style():
+    return hashed_style()
+
+
+@pytest.fixture(scope="module")
+def local(tmp_path_factory, style):
+    return Index.build(ESSAYS[:30], tmp_path_factory.mktemp("local") / "index", style)
+
+
+def test_an_index_on_s3_is_an_index(store, style, local):
+    index = Index.build(ESSAYS[:30], "s3://shelf/one", style, storage=store)
+    assert index.passages == local.passages
+    assert index.search_many(ASKED, 5) == local.search_many(ASKED, 5)
+    index.add(ESSAYS[30:32])
+    index.delete([ESSAYS[0].id])
+    again = Index.open("s3://shelf/one", style, storage=store)
+    assert {d.id for d in again.documents} == {d.id for d in ESSAYS[1:32]}
+    again.compact()
+    assert {d.id for d in again.documents} == {d.id for d in ESSAYS[1:32]}
+
+
+def test_two_machines_may_add_to_an_index_on_s3_at_once(store, style):
+    one = Index.build(ESSAYS[:4], "s3://shelf/two", style, storage=store)
+    other = Index.open("s3://shelf/two", style, storage=store)
+    with ThreadPoolExecutor(2) as threads:
+        done = [threads.submit(one.add, ESSAYS[4:6]), threads.submit(other.add, ESSAYS[6:8])]
+        assert all(d.result() for d in done)
+    one.refresh()
+    assert {d.id for d in one.documents} == {d.id for d in ESSAYS[:8]}
+
+
+def test_notes_lie_beside_an_index_on_s3(store, style):
+    index = Index.build(ESSAYS[:2], "s3://shelf/notes", style, storage=store)
+    assert index.read_note("lesson") is None
+    index.write_note("lesson", {"a": 1})
+    index.write_note("lesson", {"a": 2})
+    assert Index.open("s3://shelf/notes", style, storage=store).read_note("lesson") == {"a": 2}
+
+
+def test_an_index_on_s3_is_not_overwritten_unasked(store, style):
+    Index.build(ESSAYS[:2], "s3://shelf/three", style, storage=store)
+    with pytest.raises(ArtifactError, match="'s3://shelf/three' is there already"):
+        Index.build(ESSAYS[:3], "s3://shelf/three", style, storage=store)
+    again = Index.build(ESSAYS[:3], "s3://shelf/three", style, storage=store, overwrite=True)
+    assert {d.id for d in again.documents} == {d.id for d in ESSAYS[:3]}
+
+
+def test_a_place_on_s3_without_an_index_says_so(store, style):
+    with pytest.raises(ArtifactError, match="there is no index at 's3://shelf/nowhere'"):
+        Index.open("s3://shelf/nowhere", style, storage=store)
+
+
+@pytest.mark.slow
+def test_a_store_that_does_not_answer_is_told_in_one_line(style):
+    nobody = {"endpoint": "http://127.0.0.1:9", "allow_http": "true", "region": "us-east-1"}
+    nobody |= {"aws_access_key_id": "key", "aws_secret_access_key": "secret"}
+    with pytest.raises(ServiceError, match=r"'s3://shelf/one' cannot be reached") as caught:
+        Index.open("s3://shelf/one", style, storage=nobody)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("exact", [True, False])
+@pytest.mark.parametrize("parts", [2, 5])
+def test_a_search_in_parts_is_the_search(local, exact, parts):
+    only = Filter(exclude_documents=(ESSAYS[3].id,))
+    settings = {"only": only, "exact": exact, "depth": 40}
+    found = search_parts(local, ASKED, 8, parts=parts, **settings)
+    whole = local.search_many(ASKED, 8, **settings)
+    assert [[h.passage for h in hits] for hits in found] == [[h.passage for h in hits] for hits in whole]
+    assert np.allclose([h.score for hits in found for h in hits], [h.score for hits in whole for h in hits], atol=1e-6)
+
+
+def test_parts_agree_on_who_is_scored_with_all_patches(local, monkeypatch):
+    monkeypatch.setattr("idiograph.index.candidates.FINALISTS", 0)
+    monkeypatch.setattr("idiograph.index.candidates.TIMES", 1)  # as many as are wanted: one more would show
+    found, whole = search_parts(local, ASKED, 8, parts=3, depth=40), local.search_many(ASKED, 8, depth=40)
+    assert [[h.passage for h in hits] for hits in found] == [[h.passage for h in hits] for hits in whole]
+
+
+def test_workers_must_know_how_to_open_the_model(local, tmp_path, style):
+    with pytest.raises(InputError, match="needs to know how a worker opens the model"):
+        Index.build(ESSAYS[:2], tmp_path / "index", style, crew=EmbeddingWorkers("processes"))
+    with pytest.raises(InputError, match="needs to know how a worker opens the model"):
+        search_parts(local, ASKED, parts=2, crew=EmbeddingWorkers("processes"))
+
+
+def same_everywhere(local: Index, folder, crew: EmbeddingWorkers) -> None:
+    """Embedded and searched by a crew, an index is the one that this process makes."""
+    built = Index.build(ESSAYS[:30], folder, local.style, crew=crew)
+    every = np.arange(len(local))
+    assert built.passages == local.passages
+    assert (built._stored(every).codes == local._stored(every).codes).all()
+    found = search_parts(built, ASKED, 8, depth=40, parts=3, crew=crew)
+    whole = local.search_many(ASKED, 8, depth=40)
+    assert [[h.passage for h in hits] for hits in found] == [[h.passage for h in hits] for hits in whole]
+
+
+@pytest.mark.slow
+def test_processes_embed_and_search_as_one(local, tmp_path):
+    same_everywhere(local, tmp_path / "index", EmbeddingWorkers("processes", 2, opener=partial(hashed_style)))
+
+
+@pytest.mark.slow
+def test_two_ray_nodes_embed_and_search_as_one(local, tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))  # the same code is on every node
+    pytest.importorskip("ray", reason="Ray is not installed: pip install 'idiograph[ray]'")
+    from ray.cluster_utils import Cluster
+
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    try:
+        cluster.add_node(num_cpus=1)
+        same_everywhere(local, tmp_path / "index", EmbeddingWorkers("ray", 2, cluster.address, partial(hashed_style)))
+    finally:
+        cluster.shutdown()

@@ -1,0 +1,54 @@
+"""Letters are counted by arrays; what comes out is what scikit-learn's counting of them gives."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from idiograph.rankers import letters as ngrams
+from idiograph.rankers.letters import WORD, NGrams, WordTfIdf, count_ngrams
+from idiograph.synth.anthology import anthology
+
+
+def by_sklearn(a, b, size):
+    return cosines(a, b, analyzer="char", ngram_range=(size, size))
+
+
+def cosines(a, b, **how):
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    rows = TfidfVectorizer(sublinear_tf=True, **how).fit_transform([*a, *b]).tocsr()
+    return (rows[: len(a)] @ rows[len(a) :].T).toarray()
+
+
+def test_words_are_weighed_as_by_scikit_learn():
+    texts = [essay.text[:900] for essay in anthology()][:20]
+    expected = cosines(texts[:8], texts[8:], token_pattern=WORD.pattern)
+    assert WordTfIdf().compare(texts[:8], texts[8:]) == pytest.approx(expected, abs=1e-5)
+
+
+def test_texts_without_a_word_are_like_nothing():
+    assert WordTfIdf().compare(["", "one two"], ["…", "One, two!"]).tolist() == [[0, 0], [0, pytest.approx(1)]]
+
+
+@pytest.mark.parametrize("size", [2, 4])
+@pytest.mark.parametrize("block", [1024, 3])
+def test_the_scores_are_those_of_scikit_learn(monkeypatch, size, block):
+    monkeypatch.setattr(ngrams, "BLOCK", block)
+    texts = [essay.text[:900] for essay in anthology()][:20]
+    assert NGrams(size).compare(texts[:8], texts[8:]) == pytest.approx(by_sklearn(texts[:8], texts[8:], size), abs=1e-5)
+
+
+@given(st.lists(st.text(max_size=12), min_size=2, max_size=6))
+def test_no_text_is_too_odd_to_be_counted(texts):
+    found = NGrams(3).compare(texts[:1], texts[1:])
+    try:
+        expected = by_sklearn(texts[:1], texts[1:], 3)
+    except ValueError:  # no text has three characters
+        expected = np.zeros((1, len(texts) - 1))
+    assert found == pytest.approx(expected, abs=1e-5)
+
+
+def test_no_gram_goes_from_one_text_into_the_next():
+    assert count_ngrams(["abc", "def"], 3).toarray().sum(axis=1).tolist() == [1, 1]
+    assert count_ngrams(["ab", "", "c"], 3).toarray().sum() == 0

@@ -1,0 +1,1 @@
+"""Servers on this machine that behave like HAL and GROBID, faults included."""
