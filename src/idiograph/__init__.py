@@ -31,10 +31,10 @@ __all__ = [
 
 _HOME = {
     "Author": "types",
-    "Corpus": "corpus.documents",
+    "Corpus": "corpus.corpus",
     "Document": "types",
     "IdiographError": "errors",
-    "Index": "answer.index",
+    "Index": "index.index",
     "Style": "style.model",
     "attribute": "answer.attribute",
     "explain": "answer.explain",
