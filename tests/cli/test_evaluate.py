@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 
 
@@ -110,3 +111,23 @@ def test_pan19_asks_every_ranker_and_writes_answers_that_pan_scores(idiograph, t
     assert json.loads(out)["overall"] == round(delta["measures"]["macro-F1"]["value"], 3)
     status, out, _ = idiograph("pan19", "delta", tmp_path / "p", "--preset", "paper")
     assert "PAN19 en, paper" in out
+
+
+def test_evaluate_takes_the_folder_of_one_configuration(idiograph, triplets):
+    for more in ((), ("--verify", "--split", "test")):
+        status, out, err = idiograph("evaluate", "delta", triplets / "base-4", *more, "--json")
+        assert status == 0, err
+        _, whole, _ = idiograph("evaluate", "delta", triplets, "--config", "base-4", "--json")
+        if not more:
+            assert json.loads(out) == json.loads(whole)
+
+
+def test_verify_takes_the_pairs_of_the_configuration_that_is_named(triplets):
+    from idiograph.answer.pairs import open_pairs
+    from idiograph.recipe import make_recipe
+
+    recipe = make_recipe("sound", {"calibrate": {"split": ("test",)}}).calibrate
+    (first, of_first), (longer, of_longer) = (open_pairs(triplets / name, recipe) for name in ("base-2", "base-4"))
+    assert open_pairs(triplets, recipe) == (first, of_first)
+    assert of_first == of_longer
+    assert np.mean([len(p.a) for p in longer]) > np.mean([len(p.a) for p in first])

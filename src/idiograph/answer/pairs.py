@@ -18,11 +18,11 @@ from idiograph.errors import ArtifactError, InputError, SpecError
 from idiograph.mining.catalog import field_of, read_catalog
 from idiograph.mining.labels import LABELS
 from idiograph.mining.split import SPLITS
-from idiograph.mining.triplets import configurations, read_triplets
+from idiograph.mining.triplets import locate_triplets, read_triplets
 from idiograph.recipe import CalibrateRecipe, MineRecipe
 from idiograph.seeded import key
 from idiograph.spec import unknown_choice
-from idiograph.store import read_manifest
+from idiograph.store import Manifest, read_manifest
 from idiograph.text.sentences import find_sentences
 from idiograph.types import Document, fold
 
@@ -200,7 +200,7 @@ def draw_pairs(documents: Corpus | Sequence[Document], recipe: CalibrateRecipe |
 
 def from_triplets(folder: Path, split: str, limit: int) -> list[TextPair]:
     """Each triplet gives a pair of either kind; every document is the anchor of one pair of each at most."""
-    name = configurations(folder)[0]
+    folder, (name, *_) = locate_triplets(folder)
     found: list[TextPair] = []
     seen: set[str] = set()
     for t in read_triplets(folder, name, split):
@@ -243,10 +243,10 @@ def labelled_pairs(given: str, label: str) -> tuple[Path, str]:
 
 def open_pairs(folder: Path, recipe: CalibrateRecipe) -> tuple[list[TextPair], str]:
     """The pairs of a corpus or triplet folder, and the folder's fingerprint."""
-    kind = read_manifest_kind(folder)
-    if kind == "triplets":
+    manifest = read_triplet_manifest(folder)
+    if manifest:
         split = "valid" if recipe.split == ("all",) else recipe.split[0]
-        return from_triplets(folder, split, recipe.pairs), read_manifest(folder, "triplets", "").fingerprint
+        return from_triplets(folder, split, recipe.pairs), manifest.fingerprint
     corpus = Corpus(folder)
     found = draw_pairs(corpus, recipe)
     if not any(p.same for p in found):
@@ -256,9 +256,9 @@ def open_pairs(folder: Path, recipe: CalibrateRecipe) -> tuple[list[TextPair], s
     return found, corpus.manifest.fingerprint
 
 
-def read_manifest_kind(folder: Path) -> str:
-    """What kind of folder this is; a folder that is no triplets is taken for a corpus, whose errors say more."""
+def read_triplet_manifest(path: Path) -> Manifest | None:
+    """The manifest of the triplets that a path leads to; what is none is taken for a corpus, whose errors say more."""
     try:
-        return read_manifest(folder, "triplets", "").kind
+        return read_manifest(locate_triplets(path)[0], "triplets", "")
     except ArtifactError:
-        return "corpus"
+        return None

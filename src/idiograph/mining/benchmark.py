@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idiograph.errors import InputError
-from idiograph.mining.triplets import configurations, read_triplets
+from idiograph.mining.triplets import locate_triplets, read_triplets, splits
 from idiograph.store import read_manifest
 from idiograph.types import Span
 
@@ -84,8 +84,8 @@ def numbered(anchors: Iterable[Span], pool: Iterable[Span], of: Any) -> tuple[Lo
 
 def open_benchmark(folder: Path, split: str = "test", name: str | None = None) -> Benchmark:
     """The benchmark that a triplet folder holds: its pool is every positive and negative of the split, once each."""
+    folder, (name, *_) = locate_triplets(folder, [name] if name else ())
     manifest = read_manifest(folder, "triplets", "idiograph mine CORPUS -o FOLDER")
-    name = name or configurations(folder)[0]
     anchors: dict[tuple[str, str], int] = {}
     pool: dict[tuple[str, str], int] = {}
     spans: dict[tuple[str, str], Span] = {}
@@ -108,8 +108,9 @@ def open_benchmarks(folder: Path, split: str = "test", names: Iterable[str] = ()
     """One benchmark for each configuration of a triplet folder that has the split, or the one of a BEIR folder."""
     if (folder / "corpus.jsonl").exists():
         return [read_beir(folder, split)]
-    wanted = list(names) or [n for n in configurations(folder) if any((folder / n).glob(f"{split}-*.parquet"))]
-    return [open_benchmark(folder, split, name) for name in wanted or [configurations(folder)[0]]]
+    folder, known = locate_triplets(folder, list(names))
+    wanted = known if names else [name for name in known if split in splits(folder, name)]
+    return [open_benchmark(folder, split, name) for name in wanted or known[:1]]
 
 
 def numbered_ids(prefix: str, count: int) -> list[str]:

@@ -1,6 +1,6 @@
 """Triplets on disk, in the columns of HALvest-Contrastive: written here, and read here whoever wrote them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from idiograph.errors import ArtifactError, InputError
 from idiograph.mining.split import SPLITS
+from idiograph.store import MANIFEST
 from idiograph.types import Span, Triplet
 
 if TYPE_CHECKING:  # whoever only reads triplets, to train on them, needs nothing that makes them
@@ -43,6 +44,16 @@ def configurations(folder: Path) -> list[str]:
     if not found:
         raise ArtifactError(f"there are no triplets in '{folder}'; make them: idiograph mine CORPUS -o {folder}")
     return found
+
+
+def locate_triplets(path: Path, names: Sequence[str] = ()) -> tuple[Path, list[str]]:
+    """The folder of triplets that a path leads to, and which of its configurations: those in `names`, or all.
+
+    The path of one configuration, such as `triplets/base-4`, stands for that one.
+    """
+    if any(path.glob("*.parquet")) and not (path / MANIFEST).exists() and set(names) <= {path.absolute().name}:
+        return path.absolute().parent, [path.absolute().name]
+    return path, list(names) or configurations(path)
 
 
 def shards(folder: Path, name: str, split: str) -> list[Path]:

@@ -5,7 +5,7 @@ Reads what `idiograph mine` writes, JSON lines, and an .npz file of its own that
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from idiograph.errors import InputError
+from idiograph.mining.triplets import ROLES, locate_triplets, read_rows
 from idiograph.style.tokens import Ints
 
-ROLES = {"anchor": ("query", "query"), "positive": ("pos", "positive"), "negative": ("neg", "negative")}
 Passage = tuple[str, str, str] | tuple[str, str, str, str]  # text, author-set, document, and its field if it is known
 
 
@@ -114,48 +114,22 @@ def line_passages(path: Path, at: int, line: str) -> list[Passage]:
     return [(text, str(authors[role]), documents[role]) for role, found in texts.items() for text in found]
 
 
-def read_folder(folder: Path, split: str = "train", names: Sequence[str] = ()) -> Triplets:
+def read_folder(path: Path, split: str = "train", names: Sequence[str] = ()) -> Triplets:
     """A split of a folder that `idiograph mine` wrote: all its configurations (every k), or those in `names`.
 
     The path of one configuration, such as `triplets/base-4`, stands for that one.
     """
-    from idiograph.mining.triplets import configurations
-
-    if not names and any(folder.glob("*.parquet")):
-        return triplets_from_rows(
-            folder_rows(folder.parent, split, [folder.name]), f"{folder.parent.name}/{folder.name}"
-        )
-    wanted = names or configurations(folder)
-    return triplets_from_rows(folder_rows(folder, split, wanted), folder.name)
+    folder, wanted = locate_triplets(path, names)
+    name = path.name if folder == path else f"{folder.name}/{path.absolute().name}"
+    rows = (row for each in wanted for row in read_rows(folder, each, split))
+    return triplets_from_rows(([row_passage(row, role) for role in ROLES] for row in rows), name)
 
 
-def folder_rows(folder: Path, split: str, names: Sequence[str]) -> Iterator[list[Passage]]:
-    import pyarrow.parquet as pq
-
-    from idiograph.mining.triplets import shards
-
-    for name in names:
-        for path in shards(folder, name, split):
-            file = pq.ParquetFile(path)
-            for block in file.iter_batches(batch_size=4096, columns=wanted_columns(file.schema_arrow.names)):
-                found = block.to_pydict()
-                yield from map(list, zip(*(role_passages(found, role) for role in ROLES), strict=True))
-
-
-def wanted_columns(there: Sequence[str]) -> list[str]:
-    """Text, document, author-set and fields of each role; the published files spell one column `neg_halids`."""
-    about = ("halid", "authorids", "domain")
-    plain = [c for short, text in ROLES.values() for c in (text, *(f"{short}_{name}" for name in about))]
-    return [c if c in there else f"{c}s" for c in plain if c in there or not c.endswith("domain")]
-
-
-def role_passages(block: Mapping[str, Any], role: str) -> Iterator[Passage]:
+def row_passage(row: Mapping[str, Any], role: str) -> Passage:
+    """One text of a row, and who wrote it where; of its fields the first, which is the primary one."""
     short, text = ROLES[role]
-    documents = block.get(f"{short}_halid") or block[f"{short}_halids"]
-    authors = (" ".join(sorted(map(str, ids))) for ids in block[f"{short}_authorids"])
-    about = block.get(f"{short}_domain") or [[]] * len(documents)
-    fields = (str(found[0]) if found else "" for found in about)  # the first is the primary one
-    return zip(block[text], authors, map(str, documents), fields, strict=True)
+    fields = row[f"{short}_domain"]
+    return row[text], " ".join(sorted(row[f"{short}_authorids"])), row[f"{short}_halid"], fields[0] if fields else ""
 
 
 def open_triplets(path: Path, split: str = "train") -> Triplets:
