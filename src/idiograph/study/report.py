@@ -1,6 +1,5 @@
 """The report: every table and figure on one page that needs nothing else, and the tables as LaTeX, CSV and JSON."""
 
-import json
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -10,7 +9,7 @@ from typing import Any
 from idiograph.html import render
 from idiograph.store import timestamp, write_json
 from idiograph.study.claims import Claim
-from idiograph.study.table import Table, as_csv, clean_number, latex, table_as_markdown, to_json
+from idiograph.study.table import Table, as_csv, clean_number, latex, to_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,23 +66,3 @@ def figures_of(sections: Sequence[ReportSection]) -> list[tuple[str, str]]:
 def standing_alone(drawing: str) -> str:
     """An <svg> element as a file of its own."""
     return drawing if "xmlns=" in drawing else drawing.replace("<svg", '<svg xmlns="http://www.w3.org/2000/svg"', 1)
-
-
-def claims_markdown(found: Sequence[Claim]) -> str:
-    """The claims as a table for a README or a paper's appendix."""
-    lines = ["| claim | backbone | quantity | value | paper | verdict |", "|---" * 6 + "|"]
-    for claim in found:
-        cell = claim.cell
-        value = f"{cell.shown} [{cell.range.replace('–', ', ')}]" if cell.range else cell.shown
-        remark = f" ({claim.remark})" if claim.remark else ""
-        parts = (claim.claim, claim.backbone, claim.quantity + remark, value, cell.theirs or "–", claim.verdict)
-        lines.append(f"| {' | '.join(parts)} |")
-    return "\n".join(lines)
-
-
-def tables_markdown(path: Path) -> str:
-    """Every table of a finished study, as Markdown."""
-    from idiograph.study.table import tables_from_json
-
-    tables = tables_from_json(json.loads(path.read_text(encoding="utf-8")))
-    return "\n\n".join(f"**{table.title}**\n\n{table_as_markdown(table)}\n\n{table.note}" for table in tables)

@@ -1,9 +1,9 @@
-"""A table of the study: values with intervals, and beside them the published ones. As Markdown, LaTeX, CSV and JSON."""
+"""A table of the study: values with intervals, and beside them the published ones. As LaTeX, CSV and JSON."""
 
 import csv
 import io
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -68,19 +68,6 @@ class Table:
         return replace(self, rows=tuple(known))
 
 
-def table_as_markdown(table: Table) -> str:
-    """Value, interval in brackets, and the published value after a bar."""
-    lines = [f"| {table.label} | {' | '.join(table.columns)} |", "|---" * (len(table.columns) + 1) + "|"]
-    lines += [f"| {row.label} | {' | '.join(map(plain_cell, row.cells))} |" for row in table.rows]
-    return "\n".join(lines)
-
-
-def plain_cell(cell: Cell) -> str:
-    interval = f" [{cell.range.replace('–', ', ')}]" if cell.range else ""
-    theirs = f" (paper {cell.theirs})" if cell.theirs else ""
-    return f"{cell.shown}{interval}{theirs}"
-
-
 def latex(table: Table) -> str:
     """A booktabs tabular with its caption, ready to be put into a paper."""
     head = " & ".join(escape_latex(each) for each in (table.label, *table.columns))
@@ -136,17 +123,3 @@ def clean_number(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [clean_number(each) for each in value]
     return None if isinstance(value, float) and math.isnan(value) else value
-
-
-def tables_from_json(value: Sequence[dict[str, Any]]) -> list[Table]:
-    """Tables that `to_json` wrote."""
-    return [
-        Table(**{**each, "columns": tuple(each["columns"]), "rows": tuple(row_from(row) for row in each["rows"])})
-        for each in value
-    ]
-
-
-def row_from(value: dict[str, Any]) -> TableRow:
-    filled: list[dict[str, Any]] = [{k: NAN if v is None else v for k, v in each.items()} for each in value["cells"]]
-    cells = tuple(Cell(**each) for each in filled)
-    return TableRow(value["label"], cells, value["best"])
