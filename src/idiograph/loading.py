@@ -46,13 +46,14 @@ def load(
     from idiograph.neural.build import all_layers
     from idiograph.neural.encoder import TorchEncoder
 
-    encoder = all_layers(folder_of(model)) if layers == "mean" else TorchEncoder.open(folder_of(model))
+    source = folder_of(model)
+    encoder = all_layers(source) if layers == "mean" else TorchEncoder.open(source)
     if window:
         encoder.window = min(window, encoder.reach)
     encoder.beyond = beyond
     saved = encoder.layer
     settings: dict[str, Any] = {"keep": keep or saved.keep, "patch": patch or saved.patch or DEFAULT_PATCH}
-    return Style(encoder, score=score, progress=progress, **settings)
+    return Style(encoder, score=score, progress=progress, folder=Path(source), **settings)
 
 
 def load_ranker(name: str, **settings: Any) -> Ranker:

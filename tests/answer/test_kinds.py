@@ -89,13 +89,12 @@ def test_a_folder_may_have_a_label_of_its_own(tmp_path):
 
 
 def test_a_calibration_that_comes_with_the_package_is_for_the_model_that_does():
-    from idiograph.answer.verify import open_calibration
-    from idiograph.cli.verification import print_beside
+    from idiograph.answer.verify import calibration_path, open_calibration
     from idiograph.loading import load
 
-    if not print_beside("default").is_file():
+    if not calibration_path().is_file():
         pytest.skip("the model that comes with the package has no calibration yet: idiograph calibrate default CORPUS")
-    known = open_calibration(print_beside("default"), load())
+    known = open_calibration(calibration_path(), load())
     assert known.calibration.same >= 100
     assert "/" not in known.calibration.source.replace(" (", "")  # names of corpora, not places on somebody's disk
     assert set(known.about["register"]) == set(habit_rates("One text."))

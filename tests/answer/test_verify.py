@@ -12,6 +12,7 @@ from idiograph.answer.passages import pair_scores, read_passages, score_matrix, 
 from idiograph.answer.verify import (
     PairCalibration,
     calibrate_on_documents,
+    calibration_of_model,
     learn_from_pairs,
     open_calibration,
     verify,
@@ -141,6 +142,27 @@ def test_a_verdict_says_what_it_was_learned_from_and_abstains_where_it_should(st
     assert verdict.same is (None if abs(verdict.llr) < 0.3 else verdict.llr > 0)
     assert known.calibration.low <= verdict.llr <= known.calibration.high
     assert verify(ESSAYS[0].text, ESSAYS[0].text, style, known).topic_warning
+
+
+def test_two_texts_are_all_that_has_to_be_given(idiograph, tmp_path):
+    import idiograph as package
+
+    texts = [ESSAYS[at].text for at in (0, 7)]
+    for name, text in zip(("a.txt", "b.txt"), texts, strict=True):
+        (tmp_path / name).write_text(text)
+    status, out, err = idiograph("verify", tmp_path / "a.txt", tmp_path / "b.txt", "--json")
+    assert status == 0, err
+    printed = json.loads(out)
+    about = printed.pop("about")
+    for found in (package.verify(*texts), package.verify(*texts, package.load())):
+        assert json.loads(json.dumps(found.to_json())) == printed
+    assert about["preset"] == "sound"
+
+
+def test_a_model_without_a_calibration_is_calibrated_on_the_essays_and_one_beside_it_counts(style, known, tmp_path):
+    assert "anthology" in calibration_of_model(style).calibration.source
+    known.save(tmp_path / "calibration.json")
+    assert calibration_of_model(replace(style, folder=tmp_path)) == known
 
 
 def test_two_collections_are_compared_as_two_texts_are(style, known):

@@ -1,6 +1,5 @@
 """The tables of the study, from made-up outcomes whose answers are known."""
 
-
 import numpy as np
 import pytest
 

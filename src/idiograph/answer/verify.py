@@ -4,6 +4,7 @@ abstain. What a score means is learned from known pairs and kept beside the mode
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from idiograph.errors import ArtifactError, InputError, ModelError
 from idiograph.recipe import CalibrateRecipe
 from idiograph.store import timestamp, write_json
 from idiograph.style.model import Ranker, Style
+from idiograph.synth.anthology import anthology
 from idiograph.types import Document
 
 FILE = "calibration.json"
@@ -145,23 +147,56 @@ def open_calibration(path: Path, style: Style, preset: str = "sound") -> PairCal
     return found
 
 
+def calibration_path(model: str | Path | None = None) -> Path:
+    """Where the calibration of a model lies, whether it is there or not: beside the model."""
+    from idiograph.loading import folder_of
+
+    return Path(folder_of(model)) / FILE
+
+
+def calibration_of_model(style: Style, preset: str = "sound") -> PairCalibration:
+    """What lies beside the model, or else what the built-in essays say of it."""
+    if style.folder and (path := style.folder / FILE).is_file():
+        return open_calibration(path, style, preset)
+    return calibrate_on_anthology(style)
+
+
+@lru_cache(maxsize=1)
+def calibrate_on_anthology(style: Style) -> PairCalibration:
+    """A calibration on the built-in essays; kept, as it takes a while."""
+    return calibrate_on_documents(list(anthology()), style, "the built-in anthology")
+
+
+@cache
+def shipped_style() -> Style:
+    """The model that comes with the package, opened once."""
+    from idiograph.loading import load
+
+    return load()
+
+
 def verify(
     a: str | Sequence[str],
     b: str | Sequence[str],
-    style: Style,
-    known: PairCalibration,
+    style: Style | None = None,
+    known: PairCalibration | None = None,
     prior_odds: float = 1.0,
     *,
     anyway: bool = False,
 ) -> Verdict:
     """Compare two texts, or two collections of texts; `prior_odds` are the reader's own, before seeing the texts.
 
-    Texts of another kind than those of the calibration get no ratio, unless one is wanted `anyway`.
+    Without a `style` the model that comes with the package compares them, and without a calibration `known` the one that
+    lies beside the model says what the score means, or one on the built-in essays. Texts of another kind than those of
+    the calibration get no ratio, unless one is wanted `anyway`.
     """
     if prior_odds <= 0:
         raise InputError(f"prior odds must be above 0, but got {prior_odds:g}")
     one, two = as_texts(a), as_texts(b)
-    score = text_score(*(style.encode([p for text in each for p in text_passages(text)]) for each in (one, two)))
+    passages = [[p for text in each for p in text_passages(text)] for each in (one, two)]
+    style = style or shipped_style()
+    known = known or calibration_of_model(style)
+    score = text_score(*map(style.encode, passages))
     lengths = (sum(len(t.split()) for t in one), sum(len(t.split()) for t in two))
     size = float(effective_count(*lengths))
     strange = unlike_ranges(one + two, known.about.get("register") or {})

@@ -52,29 +52,22 @@ def verify_command(
     as_json: AsJson = False,
 ) -> None:
     """One writer or two? A calibrated likelihood ratio for two texts, or for two folders of texts."""
+    from idiograph.answer.verify import calibrate_on_documents, calibration_of_model, open_calibration
     from idiograph.answer.verify import verify as verify_
+    from idiograph.corpus.corpus import Corpus
 
     one, two = ([long_enough(file, lang) for file in list_candidates(path)] for path in (a, b))
+    corpus = Corpus(corpus_folder) if corpus_folder else None
     style = open_style(model, patch, keep)
-    known = known_pairs(style, model, corpus_folder, calibration, preset)
+    with err.status("calibrating"):
+        if corpus:
+            known = calibrate_on_documents(corpus, style, str(corpus_folder))
+        elif calibration:
+            known = open_calibration(calibration, style, preset)
+        else:
+            known = calibration_of_model(style, preset)
     verdict = verify_(one, two, style, known, prior, anyway=anyway)
     say({**verdict.to_json(), "about": known.about}, as_json, lambda: print_verdict(verdict))
-
-
-def known_pairs(style: Any, model: str, corpus: Path | None, file: Path | None, preset: str) -> Any:
-    """What the ratio rests on: a corpus or file that was named, what lies beside the model, or the built-in anthology."""
-    from idiograph.answer.verify import calibrate_on_documents, open_calibration
-    from idiograph.corpus.corpus import Corpus
-    from idiograph.synth.anthology import anthology
-
-    if corpus:
-        opened = Corpus(corpus)
-        with err.status("calibrating"):
-            return calibrate_on_documents(opened, style, str(corpus))
-    if file or print_beside(model).is_file():
-        return open_calibration(file or print_beside(model), style, preset)
-    with err.status("calibrating"):
-        return calibrate_on_documents(list(anthology()), style, "the built-in anthology")
 
 
 def print_verdict(v: Any) -> None:
@@ -135,12 +128,12 @@ def calibrate_command(
 ) -> None:
     """Learn what a model's scores mean from pairs of texts by known writers, and keep it beside the model."""
     from idiograph.answer.pairs import open_mixture
-    from idiograph.answer.verify import learn_from_pairs
+    from idiograph.answer.verify import calibration_path, learn_from_pairs
     from idiograph.loading import load_ranker
 
     given = {"label": label, "split": tuple(split) if split else None, "method": method, "pairs": pairs}
     chosen = settings(preset, recipe_file, {"calibrate": given, "style": {"keep": keep}})
-    target = file or print_beside(model)
+    target = file or calibration_path(model)
     if not target.parent.is_dir():
         raise ArtifactError(f"there is no folder '{target.parent}' to keep the calibration in; name a file with -o")
     if target.exists() and not overwrite:
@@ -157,14 +150,6 @@ def calibrate_command(
         if not as_json:
             print_verified(measured)
     say({"file": str(target), **known.to_json()}, as_json, lambda: print_calibration(target, known))
-
-
-def print_beside(model: str) -> Path:
-    """Where a model's calibration is kept."""
-    from idiograph.answer.verify import FILE
-    from idiograph.loading import folder_of
-
-    return Path(folder_of(model)) / FILE
 
 
 def print_calibration(target: Path, known: Any) -> None:

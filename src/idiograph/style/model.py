@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal, Protocol
 
 from idiograph.errors import SpecError, TooShort
@@ -43,6 +44,7 @@ class Style:
     """How texts are read and compared.
 
     `keep="words"` leaves punctuation out of every patch; `patch` and `score` are the names in `POLICIES` and `SCORERS`.
+    `folder` is where the model was opened: what was learned about it lies there, too.
     """
 
     encoder: Encoder
@@ -50,6 +52,7 @@ class Style:
     patch: str = "auto"
     score: str = "meansim"
     progress: Progress | None = None
+    folder: Path | None = None
 
     def __post_init__(self) -> None:
         parse_policy(self.patch)
