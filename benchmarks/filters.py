@@ -23,7 +23,7 @@ from typing import Any
 from idiograph.corpus import filters
 from idiograph.corpus.filters import document_fault, span_fault
 from idiograph.corpus.tei import read_tei
-from idiograph.text.words import STOP_WORDS
+from idiograph.text.words import FUNCTION_WORDS
 
 SENTENCE = re.compile(r"(?<=[.!?]) (?=[A-Z])")
 ROUNDS = 3
@@ -170,7 +170,7 @@ DOCUMENT_TWINS: list[Callable[[str, list[str]], str | None]] = [
     lambda text, words: "alpha" if sum(not any(c.isalpha() for c in w) for w in words) > 0.6 * len(words) else None,
     lambda text, words: "lorem" if 2 * text.lower().count("lorem ipsum") > 0.2 * len(words) else None,
     lambda text, words: "short" if sum(map(len, words)) < filters.MIN_MEAN_WORD_LENGTH * len(words) else None,
-    lambda text, words: None if any(w.lower() in STOP_WORDS["en"] for w in words) else "stop",
+    lambda text, words: None if any(w.lower() in FUNCTION_WORDS["en"] for w in words) else "stop",
     lambda text, words: "long" if len(words) < 0.2 * sum((len(w) + 4) // 5 for w in words) else None,
 ]
 
@@ -200,7 +200,7 @@ SPAN_TWINS: list[Callable[[str, list[str]], str | None]] = [
     lambda text, words: "digits" if sum(c.isdigit() for c in text) > 0.15 * sum(c.isalpha() for c in text) else None,
     lambda text, words: "symbols" if len(re.findall(r"[^A-Za-zÀ-ú\s\d.,'\"!?]", text)) > 0.3 * len(text) else None,
     lambda text, words: "words" if sum(w.isalpha() for w in words) < filters.MIN_ALPHABETIC_WORDS else None,
-    lambda text, words: "stop" if sum(w.lower() in STOP_WORDS["en"] for w in words) < 0.05 * len(words) else None,
+    lambda text, words: "stop" if sum(w.lower() in FUNCTION_WORDS["en"] for w in words) < 0.05 * len(words) else None,
     lambda text, words: "single" if sum(len(w) == 1 and w.isalpha() for w in words) > 0.2 * len(words) else None,
     lambda text, words: "caps" if sum(len(w) > 1 and w.isupper() for w in words) > 0.4 * len(words) else None,
     lambda text, words: "variety" if entropy(words) < filters.MIN_ENTROPY else None,

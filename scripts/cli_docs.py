@@ -5,7 +5,7 @@ from pathlib import Path
 
 import typer
 
-from idiograph.cli import COMMANDS, build
+from idiograph.cli import COMMANDS, build_app
 
 HEAD = """# The command line
 
@@ -17,7 +17,7 @@ TARGET = Path(__file__).parents[1] / "docs" / "cli.md"
 
 def page() -> str:
     """The whole page."""
-    root = typer.main.get_command(build())
+    root = typer.main.get_command(build_app())
     parts = [HEAD, section(root, "idiograph")]
     for name in COMMANDS:
         command = root.commands[name]  # type: ignore[attr-defined]

@@ -95,8 +95,8 @@ def test_doctests_hold():
         "spec",
         "types",
         "answer.calibrate",
-        "answer.overlap",
-        "baselines.bm25",
+        "text.words",
+        "rankers.bm25",
         "corpus.readers",
         "style.patches",
     ]

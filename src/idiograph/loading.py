@@ -8,7 +8,8 @@ from idiograph.errors import ModelError, SpecError
 from idiograph.rankers.blend import Blend
 from idiograph.rankers.bm25 import BM25
 from idiograph.rankers.delta import Delta
-from idiograph.rankers.letters import FunctionWords, NGrams, WordTfIdf
+from idiograph.rankers.letters import NGrams
+from idiograph.rankers.words import FunctionWords, StopWords, WordTfIdf
 from idiograph.style.model import Progress, Ranker, Style
 
 DEFAULT_PATCH = "auto"
@@ -18,6 +19,7 @@ BASELINES: dict[str, Callable[[], Ranker]] = {
     "delta": Delta,
     "function-words": FunctionWords,
     "ngrams": NGrams,
+    "stop-words": StopWords,
     "words": WordTfIdf,
 }
 NATIVE = "native:"  # before a model that is to be run as its library runs it

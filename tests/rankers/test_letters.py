@@ -6,29 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from idiograph.rankers import letters as ngrams
-from idiograph.rankers.letters import WORD, NGrams, WordTfIdf, count_ngrams
+from idiograph.rankers.letters import NGrams, count_ngrams
 from idiograph.synth.anthology import anthology
 
 
 def by_sklearn(a, b, size):
-    return cosines(a, b, analyzer="char", ngram_range=(size, size))
-
-
-def cosines(a, b, **how):
     from sklearn.feature_extraction.text import TfidfVectorizer
 
-    rows = TfidfVectorizer(sublinear_tf=True, **how).fit_transform([*a, *b]).tocsr()
+    weigher = TfidfVectorizer(sublinear_tf=True, analyzer="char", ngram_range=(size, size))
+    rows = weigher.fit_transform([*a, *b]).tocsr()
     return (rows[: len(a)] @ rows[len(a) :].T).toarray()
-
-
-def test_words_are_weighed_as_by_scikit_learn():
-    texts = [essay.text[:900] for essay in anthology()][:20]
-    expected = cosines(texts[:8], texts[8:], token_pattern=WORD.pattern)
-    assert WordTfIdf().compare(texts[:8], texts[8:]) == pytest.approx(expected, abs=1e-5)
-
-
-def test_texts_without_a_word_are_like_nothing():
-    assert WordTfIdf().compare(["", "one two"], ["…", "One, two!"]).tolist() == [[0, 0], [0, pytest.approx(1)]]
 
 
 @pytest.mark.parametrize("size", [2, 4])

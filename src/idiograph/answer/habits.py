@@ -17,9 +17,8 @@ import numpy as np
 
 from idiograph.synth.anthology import anthology
 from idiograph.text.sentences import find_sentences
-from idiograph.text.words import STOP_WORDS
+from idiograph.text.words import FUNCTION_WORDS, LETTER_RUN, LETTER_TOKEN
 
-TOKEN = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?|[^\w\s]")
 MARKS = {",": "comma", ";": "semicolon", ":": "colon", "(": "bracket", "—": "dash", "–": "dash", "!": "exclamation"}
 MARKS |= {"?": "question mark", "…": "ellipsis", '"': "quotation mark", "“": "quotation mark", "«": "quotation mark"}
 CONNECTIVES = (
@@ -89,10 +88,10 @@ class Habits:
 def profile(text: str, lang: str = "en") -> dict[str, float]:
     """The rate of every habit in a text: per thousand words, as a share, or in words a sentence."""
     lower = text.lower()
-    tokens = TOKEN.findall(lower)
+    tokens = LETTER_TOKEN.findall(lower)
     count = max(sum(t[0].isalpha() for t in tokens), 1)
     found: dict[str, float] = {}
-    function = STOP_WORDS.get(lang, STOP_WORDS["en"])
+    function = FUNCTION_WORDS.get(lang, FUNCTION_WORDS["en"])
     for token in tokens:
         key = f"function word|{token}" if token in function else f"mark|{MARKS[token]}" if token in MARKS else ""
         if key:
@@ -118,7 +117,7 @@ def spelling_habits(text: str) -> Iterator[tuple[str, float]]:
 def rhythm(text: str, lang: str) -> dict[str, float]:
     """Length of sentences and words."""
     lengths = [len(text[start:end].split()) for start, end in find_sentences(text, lang)] or [0]
-    letters = [len(w) for w in re.findall(r"[^\W\d_]+", text)] or [0]
+    letters = [len(w) for w in LETTER_RUN.findall(text)] or [0]
     return {
         "rhythm|words a sentence": float(np.mean(lengths)),
         "rhythm|spread of sentence length": float(np.std(lengths)),

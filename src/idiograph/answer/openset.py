@@ -8,7 +8,7 @@ import numpy as np
 
 from idiograph.answer.authors import IndexAuthors, author_sets_of
 from idiograph.answer.likelihood import Calibration, Scored, effective_count, fit_scores, ratio_in_words
-from idiograph.answer.overlap import content_words, usual_overlap, word_overlap
+from idiograph.text.words import content_words, usual_overlap, word_overlap
 from idiograph.answer.ranking import Ranking, rank_candidates
 from idiograph.errors import InputError
 from idiograph.index.index import Index

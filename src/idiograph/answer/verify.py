@@ -19,7 +19,7 @@ from idiograph.answer.likelihood import (
     ratio_in_words,
     times,
 )
-from idiograph.answer.overlap import content_words, usual_overlap, word_overlap
+from idiograph.text.words import content_words, usual_overlap, word_overlap
 from idiograph.answer.pairs import TextPair, draw_pairs
 from idiograph.answer.passages import Progress, pair_scores, text_passages, text_score, word_counts
 from idiograph.corpus.corpus import Corpus

@@ -69,7 +69,7 @@ def words_too_short(reading: TextView) -> str | None:
 
 
 def no_stop_words(reading: TextView) -> str | None:
-    return "no stop words" if reading.stop_words == 0 else None
+    return "no stop words" if reading.function_words == 0 else None
 
 
 def words_too_long(reading: TextView) -> str | None:
@@ -103,7 +103,7 @@ def mathematics(reading: TextView) -> str | None:
 
 
 def too_few_stop_words(reading: TextView) -> str | None:
-    found = reading.stop_words
+    found = reading.function_words
     return "too few stop words" if found is not None and found < MIN_STOP_WORDS * len(reading.tokens) else None
 
 

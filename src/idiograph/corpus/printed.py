@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import chain
 
 from idiograph.corpus.citations import OPEN, mark_citation
-from idiograph.text.words import STOP_WORDS
+from idiograph.text.words import FUNCTION_WORDS
 
 REACH = 200  # characters that the names of one citation may take
 MAX_WORDS = 16  # in the names of one citation
@@ -57,7 +57,7 @@ _NO_NAMES = frozenset(
     """.split()
 )
 # Words that begin a sentence before a name. Short ones are surnames too (He, So, An): what stands beside them decides.
-_STARTERS = STOP_WORDS["en"] | frozenset(
+_STARTERS = FUNCTION_WORDS["en"] | frozenset(
     "le la les dans selon pour chez avec par comme cependant ainsi der die das nach bei wie según para en como".split()
 )
 

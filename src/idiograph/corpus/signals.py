@@ -49,7 +49,7 @@ def without_letters(reading: TextView) -> float:
 
 def stop_words(reading: TextView) -> float:
     """Not a number where we have no list for the language."""
-    return float("nan") if reading.stop_words is None else _ratio(reading.stop_words, len(reading.tokens))
+    return float("nan") if reading.function_words is None else _ratio(reading.function_words, len(reading.tokens))
 
 
 def unique_words(reading: TextView) -> float:

@@ -4,7 +4,6 @@ Each scorer takes distinct texts and, as numbers of these, anchors with their po
 scores for every triplet. Sparse matrices, no loop over pairs.
 """
 
-import re
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array, diags_array
 
-from idiograph.text.words import STOP_WORDS
+from idiograph.text.words import FUNCTION_WORDS, SIMPLE_TOKEN
 
 Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]
@@ -24,7 +23,6 @@ Scores = tuple[Floats, Floats]  # of positives and negatives
 
 K1, B, FLOOR = 1.5, 0.75, 0.25
 GRAM, LETTERS = 4, 1 << 18
-TOKEN = re.compile(r"\w+(?:['’]\w+)?|[^\w\s]")
 
 
 @dataclass(frozen=True)
@@ -144,9 +142,9 @@ def gram_scores(text: str) -> Longs:
 
 def function_words(found: TripletTexts, lang: str = "en") -> Scores:
     """Cosine of the z-scores of how often each function word and punctuation mark is used: style without topic."""
-    known = {word: at for at, word in enumerate(sorted(STOP_WORDS.get(lang, STOP_WORDS["en"]) | set(".,;:()!?—-")))}
-    rows = [[known[t] for t in TOKEN.findall(text.lower()) if t in known] for text in found.texts]
-    sizes = np.array([max(len(TOKEN.findall(text)), 1) for text in found.texts])
+    known = {word: at for at, word in enumerate(sorted(FUNCTION_WORDS.get(lang, FUNCTION_WORDS["en"]) | set(".,;:()!?—-")))}
+    rows = [[known[t] for t in SIMPLE_TOKEN.findall(text.lower()) if t in known] for text in found.texts]
+    sizes = np.array([max(len(SIMPLE_TOKEN.findall(text)), 1) for text in found.texts])
     shares = count_matrix(rows, len(known)).toarray() / sizes[:, None]
     spread = shares.std(axis=0)
     scores = (shares - shares.mean(axis=0)) / np.where(spread > 0, spread, 1)

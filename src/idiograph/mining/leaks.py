@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from idiograph.corpus.duplicates import shingle_signatures
 from idiograph.mining.split import Splits
+from idiograph.text.words import BARE_WORD
 
 MIN_WORDS = 8
 BINS, ROWS = 48, 3  # of a sketch, and of a band: 98 of 100 pairs with six tenths of their shingles in common are found
@@ -25,7 +26,6 @@ Longs = NDArray[np.int64]
 Hashes = NDArray[np.uint64]
 
 _END = re.compile(r"(?<=[.!?])[\"')\]]*\s+")
-_WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def sentences_of(text: str) -> Iterable[int]:
     True
     """
     for sentence in _END.split(text.lower()):
-        words = _WORD.findall(sentence)
+        words = BARE_WORD.findall(sentence)
         if len(words) >= MIN_WORDS:
             yield int.from_bytes(blake2b(" ".join(words).encode("utf-8", "replace"), digest_size=8).digest(), "big")
 

@@ -160,7 +160,7 @@ class Judge:
         if reason := first_fault(reading, SPAN_RULES):
             self.dropped[f"span: {reason}"] += 1
             return None
-        return FoundSpan(text, at, (reading.stop_words or 0) >= SURE * len(reading.tokens))
+        return FoundSpan(text, at, (reading.function_words or 0) >= SURE * len(reading.tokens))
 
 
 def plain_spans(

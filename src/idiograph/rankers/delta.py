@@ -1,13 +1,12 @@
 """Burrows's Delta in its cosine form: z-scores of the most frequent words. What stylometrists reach for first."""
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-TOKEN = re.compile(r"\w+(?:['’]\w+)?|[^\w\s]")
+from idiograph.text.words import SIMPLE_TOKEN
 
 
 class Delta:
@@ -20,12 +19,23 @@ class Delta:
 
     def compare(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
         """Every text of `a` against every text of `b`: (len(a), len(b))."""
-        counts = [Counter(TOKEN.findall(text.lower())) for text in (*a, *b)]
+        counts = count_tokens([*a, *b])
         total = sum(counts, Counter())
         chosen = [word for word, _ in sorted(total.items(), key=lambda item: (-item[1], item[0]))[: self.features]]
-        sizes = np.array([max(c.total(), 1) for c in counts])[:, None]
-        shares = np.array([[c[word] for word in chosen] for c in counts]) / sizes
-        spread = shares.std(axis=0)
-        scores = (shares - shares.mean(axis=0)) / np.where(spread > 0, spread, 1)
-        scores /= np.maximum(np.linalg.norm(scores, axis=1, keepdims=True), 1e-12)
-        return (scores[: len(a)] @ scores[len(a) :].T).astype(np.float32)
+        return compare_rates(counts[: len(a)], counts[len(a) :], chosen)
+
+
+def count_tokens(texts: Sequence[str]) -> list[Counter[str]]:
+    """How often each word and each mark stands in each text, whatever its case."""
+    return [Counter(SIMPLE_TOKEN.findall(text.lower())) for text in texts]
+
+
+def compare_rates(
+    a: Sequence[Counter[str]], b: Sequence[Counter[str]], tokens: Sequence[str]
+) -> NDArray[np.float32]:
+    """Cosine of the z-scores of how often the given tokens are used, over all the texts: (len(a), len(b))."""
+    rates = np.array([[count[token] / max(count.total(), 1) for token in tokens] for count in (*a, *b)])
+    spread = rates.std(axis=0)
+    scores = (rates - rates.mean(axis=0)) / np.where(spread > 0, spread, 1)
+    scores /= np.maximum(np.linalg.norm(scores, axis=1, keepdims=True), 1e-12)
+    return (scores[: len(a)] @ scores[len(a) :].T).astype(np.float32)

@@ -1,16 +1,12 @@
-"""Character n-grams, words and function words: the cheap rankers that any claim about style has to beat."""
+"""Character n-grams weighted by TF-IDF: the cheap ranker that any claim about style has to beat."""
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-WORD = re.compile(r"\w+(?:['’]\w+)?")
-TOKEN = re.compile(rf"{WORD.pattern}|[^\w\s]")
-MARKS = frozenset(".,;:()!?—-")
 BLANKS = re.compile(r"\s\s+")
 BLOCK = 1024  # texts whose letters are in memory at a time
 MIX = np.uint64(0x9E3779B97F4A7C15)  # odd, and without pattern: two n-grams of a million get one hash once in 10⁷ runs
@@ -65,37 +61,3 @@ def weight_counts(rows: csr_array) -> csr_array:
     owner = np.repeat(np.arange(texts), np.diff(rows.indptr))
     norm = np.sqrt(np.bincount(owner, values**2, minlength=texts))
     return csr_array(((values / norm[owner]).astype(np.float32), rows.indices, rows.indptr), shape=rows.shape)
-
-
-class WordTfIdf:
-    """Cosine of words weighted by TF-IDF, as `NGrams`; marks and case do not count."""
-
-    name = "words"
-
-    def compare(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
-        """Every text of `a` against every text of `b`: (len(a), len(b))."""
-        counts = [Counter(WORD.findall(text.lower())) for text in (*a, *b)]
-        place = {word: at for at, word in enumerate(sorted(set().union(*counts)))}
-        column = np.array([place[word] for count in counts for word in count], np.int64)
-        owner = np.repeat(np.arange(len(counts)), [len(count) for count in counts])
-        often = np.array([n for count in counts for n in count.values()], np.float32)
-        rows = weight_counts(csr_array((often, (owner, column)), shape=(len(counts), max(len(place), 1))))
-        return (rows[: len(a)] @ rows[len(a) :].T).toarray()
-
-
-class FunctionWords:
-    """Cosine of the z-scores of how often each English function word and mark is used: style without topic."""
-
-    name = "function-words"
-
-    def compare(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
-        """Every text of `a` against every text of `b`: (len(a), len(b))."""
-        from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
-
-        known = sorted(ENGLISH_STOP_WORDS | MARKS)
-        counts = [Counter(TOKEN.findall(text.lower())) for text in (*a, *b)]
-        shares = np.array([[c[word] / max(c.total(), 1) for word in known] for c in counts])
-        spread = shares.std(axis=0)
-        scores = (shares - shares.mean(axis=0)) / np.where(spread > 0, spread, 1)
-        scores /= np.maximum(np.linalg.norm(scores, axis=1, keepdims=True), 1e-12)
-        return (scores[: len(a)] @ scores[len(a) :].T).astype(np.float32)

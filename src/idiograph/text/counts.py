@@ -4,7 +4,6 @@ A word is a number below 2^16 by a hash of its letters. Two rare words may share
 no choice that matters, and a span costs a few hundred bytes on disk.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -14,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-WORD = re.compile(r"\w+(?:['’-]\w+)*")
+from idiograph.text.words import WORD
+
 VOCABULARY = 1 << 16
 K1, B = 1.5, 0.75
 PARTS: dict[str, Any] = {"sizes": np.uint16, "words": np.uint16, "times": np.uint8}

@@ -9,12 +9,11 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import cached_property
 
-from idiograph.text.words import STOP_WORDS
+from idiograph.text.words import FUNCTION_WORDS, TOKEN
 
 MARKERS = re.compile(r"\[(?:CITE|MATH|REF)\]")  # ours, not the author's: they count for nothing
 UNSPACED = frozenset({"zh", "ja", "th", "lo", "km", "my", "bo", "yue"})  # rules on words say nothing about these
 
-_TOKEN = re.compile(r"\w+(?:['’-]\w+)*|[^\w\s]")
 _SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[^\W\da-z_])")
 _WIDE = re.compile(r"[^\x00-\x7f]")
 _LETTER = re.compile(r"[^\W\d_]")
@@ -33,7 +32,7 @@ DIGITS = CharacterClass("0123456789")
 
 
 class TextView:
-    """One text as rules see it. `sentences`, where known, spare a rough split; `lang` chooses the stop words."""
+    """One text as rules see it. `sentences`, where known, spare a rough split; `lang` chooses the function words."""
 
     def __init__(self, text: str, lang: str = "en", sentences: Sequence[str] | None = None) -> None:
         self.text = text
@@ -52,7 +51,7 @@ class TextView:
     @cached_property
     def tokens(self) -> list[str]:
         """Words, with inner apostrophes and hyphens, and single punctuation marks."""
-        return _TOKEN.findall(self.plain)
+        return TOKEN.findall(self.plain)
 
     @cached_property
     def types(self) -> Counter[str]:
@@ -86,9 +85,9 @@ class TextView:
         return self._sentences if self._sentences is not None else _SENTENCE_END.split(self.text.strip())
 
     @cached_property
-    def stop_words(self) -> int | None:
+    def function_words(self) -> int | None:
         """How many tokens are function words; None where we have no list for the language."""
-        known = STOP_WORDS.get(self.lang)
+        known = FUNCTION_WORDS.get(self.lang)
         return None if known is None else sum(n for token, n in self.frequencies.items() if token in known)
 
     @cached_property

@@ -4,7 +4,6 @@ The published buckets hold the true positive itself, whose overlap with itself m
 span by the anchor's author-set is left out, and a bucket is of the distractor's own rank.
 """
 
-import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -16,18 +15,14 @@ from idiograph.study.plan import GRAINS
 from idiograph.study.results import RunOutcome
 from idiograph.study.table import NAN, Table, TableRow
 from idiograph.study.tables.granularity import grain_name, published_note, slug_of
+from idiograph.text.words import BARE_WORD, word_overlap
 
 BUCKETS = ((1, 1), (2, 5), (6, 20), (21, 100))
 QUANTITIES = ("same field", "an author in common", "words of the anchor", "words of the positive")
-WORD = re.compile(r"\w+")
 
 
 def failure_words(text: str) -> frozenset[str]:
-    return frozenset(WORD.findall(text.lower()))
-
-
-def jaccard_of_words(a: frozenset[str], b: frozenset[str]) -> float:
-    return len(a & b) / max(len(a | b), 1)
+    return frozenset(BARE_WORD.findall(text.lower()))
 
 
 def facts(bench: Bench, anchor: int, positive: int, others: Sequence[int]) -> Doubles:
@@ -39,7 +34,7 @@ def facts(bench: Bench, anchor: int, positive: int, others: Sequence[int]) -> Do
         at = int(bench.pool[other])
         its = failure_words(bench.texts[at])
         field, author = bool(bench.domains[me] & bench.domains[at]), bool(bench.authors[me] & bench.authors[at])
-        rows.append((field, author, jaccard_of_words(mine, its), jaccard_of_words(it, its)))
+        rows.append((field, author, word_overlap(mine, its), word_overlap(it, its)))
     return np.array(rows, np.float64).mean(axis=0) if rows else np.full(len(QUANTITIES), NAN)
 
 
