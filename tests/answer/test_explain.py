@@ -9,10 +9,10 @@ from idiograph.answer.attribute import attribute
 from idiograph.answer.authors import AuthorBest, IndexAuthors, author_sets_of
 from idiograph.answer.explain import explain
 from idiograph.answer.openset import calibration_of_index
-from idiograph.text.words import content_words, word_overlap
 from idiograph.errors import ArtifactError, InputError, ModelError, SpecError, TooShort
 from idiograph.index.index import Index
 from idiograph.synth.anthology import anthology
+from idiograph.text.words import content_words, word_overlap
 
 ESSAYS = list(anthology())
 

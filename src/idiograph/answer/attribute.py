@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from idiograph.answer.authors import IndexAuthors, author_sets_of
 from idiograph.answer.likelihood import Calibration, effective_count, ratio_in_words
 from idiograph.answer.openset import IndexCalibration, Open, calibration_of_index, open_answer
-from idiograph.text.words import content_words, word_overlap
 from idiograph.answer.passages import text_passages
 from idiograph.answer.ranking import Matches, Ranking, rank_candidates
 from idiograph.errors import InputError
 from idiograph.index.index import Index, Passage
+from idiograph.text.words import content_words, word_overlap
 
 EVIDENCE = 3
 

@@ -8,11 +8,11 @@ import numpy as np
 
 from idiograph.answer.authors import IndexAuthors, author_sets_of
 from idiograph.answer.likelihood import Calibration, Scored, effective_count, fit_scores, ratio_in_words
-from idiograph.text.words import content_words, usual_overlap, word_overlap
 from idiograph.answer.ranking import Ranking, rank_candidates
 from idiograph.errors import InputError
 from idiograph.index.index import Index
 from idiograph.style.tokens import Ints
+from idiograph.text.words import content_words, usual_overlap, word_overlap
 
 NOTES = {"set": "background", "author": "background-author"}  # kept beside the index
 SAMPLE = 300  # documents that an index is calibrated on; more would change the ratio's third digit

@@ -19,7 +19,6 @@ from idiograph.answer.likelihood import (
     ratio_in_words,
     times,
 )
-from idiograph.text.words import content_words, usual_overlap, word_overlap
 from idiograph.answer.pairs import TextPair, draw_pairs
 from idiograph.answer.passages import Progress, pair_scores, text_passages, text_score, word_counts
 from idiograph.corpus.corpus import Corpus
@@ -28,6 +27,7 @@ from idiograph.recipe import CalibrateRecipe
 from idiograph.store import timestamp, write_json
 from idiograph.style.model import Ranker, Style
 from idiograph.synth.anthology import anthology
+from idiograph.text.words import content_words, usual_overlap, word_overlap
 from idiograph.types import Document
 
 FILE = "calibration.json"

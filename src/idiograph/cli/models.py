@@ -18,7 +18,8 @@ def evaluate_command(
     rankers: Annotated[
         list[str],
         typer.Argument(
-            help="Models (MODEL@GRAIN, native:MODEL), `default`, bm25, delta, ngrams, words, function-words or stop-words; last the TRIPLETS."
+            help="Models (MODEL@GRAIN, native:MODEL), `default`, bm25, delta, ngrams, words, function-words or stop-words; "
+            "last the TRIPLETS."
         ),
     ],
     patch: Annotated[list[str] | None, typer.Option(help="Read the models at this grain; may be repeated.")] = None,

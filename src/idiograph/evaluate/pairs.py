@@ -142,7 +142,9 @@ def gram_scores(text: str) -> Longs:
 
 def function_words(found: TripletTexts, lang: str = "en") -> Scores:
     """Cosine of the z-scores of how often each function word and punctuation mark is used: style without topic."""
-    known = {word: at for at, word in enumerate(sorted(FUNCTION_WORDS.get(lang, FUNCTION_WORDS["en"]) | set(".,;:()!?—-")))}
+    known = {
+        word: at for at, word in enumerate(sorted(FUNCTION_WORDS.get(lang, FUNCTION_WORDS["en"]) | set(".,;:()!?—-")))
+    }
     rows = [[known[t] for t in SIMPLE_TOKEN.findall(text.lower()) if t in known] for text in found.texts]
     sizes = np.array([max(len(SIMPLE_TOKEN.findall(text)), 1) for text in found.texts])
     shares = count_matrix(rows, len(known)).toarray() / sizes[:, None]

@@ -30,9 +30,7 @@ def count_tokens(texts: Sequence[str]) -> list[Counter[str]]:
     return [Counter(SIMPLE_TOKEN.findall(text.lower())) for text in texts]
 
 
-def compare_rates(
-    a: Sequence[Counter[str]], b: Sequence[Counter[str]], tokens: Sequence[str]
-) -> NDArray[np.float32]:
+def compare_rates(a: Sequence[Counter[str]], b: Sequence[Counter[str]], tokens: Sequence[str]) -> NDArray[np.float32]:
     """Cosine of the z-scores of how often the given tokens are used, over all the texts: (len(a), len(b))."""
     rates = np.array([[count[token] / max(count.total(), 1) for token in tokens] for count in (*a, *b)])
     spread = rates.std(axis=0)
