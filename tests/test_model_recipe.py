@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 from typer.main import get_command
 
-from idiograph.cli import build
+from idiograph.cli import build_app
 from idiograph.cli.shared import settings
 from idiograph.loading import load, terms
 from idiograph.store import fingerprint
@@ -59,7 +59,7 @@ def value(line, option):
 
 
 def test_every_command_and_option_is_there(given):
-    known = get_command(build())
+    known = get_command(build_app())
     for name, *rest in given:
         command = known.commands[name]
         command.make_parser(command.context_class(command)).parse_args(rest)

@@ -31,7 +31,7 @@ def load(
     *,
     patch: str | None = None,
     keep: str | None = None,
-    score: str = "meansim",
+    score: str | None = None,
     window: int | None = None,
     beyond: Literal["read", "cut"] = "read",
     layers: Literal["last", "mean"] = "last",
@@ -39,8 +39,8 @@ def load(
 ) -> Style:
     """Open a model as a Style: the one that comes with the package, `minilm`, a folder, or a Hugging Face name.
 
-    `patch` and `keep` default to what the folder was trained with, and `window`, the most tokens that are read at once,
-    to what it was made with; no model reads more at once than its weights allow. A longer text is read piece by piece,
+    `patch`, `keep` and `score` default to what the folder was trained with (`meansim` for models of others), and
+    `window`, the most tokens that are read at once, to what it was made with; no model reads more at once than its weights allow. A longer text is read piece by piece,
     or, with `beyond="cut"`, only its beginning. `layers="mean"` takes the mean of all layers of a model that was trained on
     its last: what lower layers know of style, training on meaning has often taken out of the last one. A hub name is
     looked up in the local cache first.
@@ -55,7 +55,8 @@ def load(
     encoder.beyond = beyond
     saved = encoder.layer
     settings: dict[str, Any] = {"keep": keep or saved.keep, "patch": patch or saved.patch or DEFAULT_PATCH}
-    return Style(encoder, score=score, progress=progress, folder=Path(source), **settings)
+    settings |= {"score": score or encoder.saved_score, "reading": "published" if saved.published else "sound"}
+    return Style(encoder, progress=progress, folder=Path(source), **settings)
 
 
 def load_ranker(name: str, **settings: Any) -> Ranker:

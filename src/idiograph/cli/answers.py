@@ -19,7 +19,7 @@ def explain_command(
     model: Model = "default",
     patch: Patch = None,
     keep: Keep = None,
-    score: Annotated[str, typer.Option(help="maxsim, meansim or symmetric.")] = "meansim",
+    score: Annotated[str | None, typer.Option(help="maxsim, meansim or symmetric; default: the model's own.")] = None,
     count: Annotated[int, typer.Option("--count", "-n", help="Matches to list.", min=1)] = 12,
     corpus_folder: Annotated[
         Path | None, typer.Option("--corpus", help="Read habits against this corpus, not against the built-in essays.")

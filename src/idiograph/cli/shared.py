@@ -93,7 +93,8 @@ def read_text(path: Path, lang: str = "any") -> str:
     return text
 
 
-def open_style(model: str, patch: str | None, keep: str | None, score: str = "meansim") -> Any:
+def open_style(model: str, patch: str | None, keep: str | None, score: str | None = "meansim") -> Any:
+    """A model by its name; without a `score`, with the one it was trained with."""
     from idiograph.loading import load
 
     return load(None if model == "default" else model, patch=patch, keep=keep, score=score)

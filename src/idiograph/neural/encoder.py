@@ -45,6 +45,7 @@ class TorchEncoder:
         self.layer.on_model_ready(model)
         self.table = dict(self.layer.table)  # stays where texts are tokenized; the layer's own moves with the model
         self.beyond: Literal["read", "cut"] = "read"  # what becomes of a text that is longer than the window
+        self.saved_score = "meansim"  # the similarity that a folder of ours was saved with
         self._memory: dict[bytes, Tensor] | None = None
 
     @classmethod
@@ -58,7 +59,10 @@ class TorchEncoder:
                 model = open_ours(source) if is_ours(source) else adopt(source)
         except (OSError, ValueError, KeyError, RuntimeError, ImportError) as error:
             raise ModelError(f"model '{source}' cannot be opened: {first_line(error)}") from error
-        return cls(model, short_name(source), find_prompt(model, source) if prompt is None else prompt)
+        found = cls(model, short_name(source), find_prompt(model, source) if prompt is None else prompt)
+        if is_ours(source) and model.similarity_fn_name == "maxsim":
+            found.saved_score = "maxsim"
+        return found
 
     @property
     def dim(self) -> int:

@@ -14,6 +14,7 @@ from torch import nn
 from trainees import batches_of, one_thread, passages, recipe, trainee, triplets  # noqa: F401
 
 from idiograph.errors import ArtifactError, InputError, ModelError, SpecError
+from idiograph.loading import load
 from idiograph.neural.build import ModelSettings
 from idiograph.neural.layers import Centering
 from idiograph.neural.training.batches import Batches, Order
@@ -23,6 +24,8 @@ from idiograph.neural.training.reporters import check_reporters
 from idiograph.neural.training.train import DataSettings, train_model_on
 from idiograph.neural.training.validate import PatchReader, Probe, examine, probe, probe_retrieval
 from idiograph.neural.triplets import author_sets_differ, triplets_from_rows
+from idiograph.presets import PRESETS
+from idiograph.recipe import make_recipe
 
 GRAINS = ["whole", "word", "auto", "ngram:1", "ngram:3", "cluster:3", "learned:3"]
 
@@ -497,3 +500,18 @@ def test_the_command_line_says_how_many_rows_were_left_out(backbones, source, tm
     status, said, _ = idiograph("train", source, "-o", tmp_path / "model", "--valid", tmp_path / "held.npz", *small)
     assert status == 0
     assert "3 rows left out" in " ".join(said.split())
+
+
+@pytest.mark.parametrize("patch", ["ngram:1", "ngram:2", "word"])
+@pytest.mark.parametrize("preset", sorted(PRESETS))
+def test_a_trained_folder_has_one_score_whatever_opens_it(backbones, tmp_path, texts, preset, patch):
+    triplets(8).save(tmp_path / "some.npz")
+    small = {"patch": patch, "batch": 4, "accumulate": 1, "steps": 1, "precision": "fp32"}
+    chosen = make_recipe(preset, {"train": small}).train
+    train_model_on([tmp_path / "some.npz"], tmp_path / "model", backbones["bert"], chosen, device="cpu")
+    plain = MultiVectorEncoder(str(tmp_path / "model"), trust_remote_code=True)
+    expected = plain.similarity(plain.encode_query(texts), plain.encode_document(texts))
+    style = load(tmp_path / "model")
+    assert (style.patch, style.score, style.reading) == (patch, chosen.score, chosen.reading)
+    assert np.allclose(style.compare(texts, texts), expected.cpu().numpy(), atol=1e-4)
+    assert np.allclose(load(tmp_path / "model", score=chosen.score).compare(texts, texts), expected.cpu(), atol=1e-4)
