@@ -40,10 +40,10 @@ def load(
     """Open a model as a Style: the one that comes with the package, `minilm`, a folder, or a Hugging Face name.
 
     `patch`, `keep` and `score` default to what the folder was trained with (`meansim` for models of others), and
-    `window`, the most tokens that are read at once, to what it was made with; no model reads more at once than its weights allow. A longer text is read piece by piece,
-    or, with `beyond="cut"`, only its beginning. `layers="mean"` takes the mean of all layers of a model that was trained on
-    its last: what lower layers know of style, training on meaning has often taken out of the last one. A hub name is
-    looked up in the local cache first.
+    `window`, the most tokens that are read at once, to what it was made with; no model reads more at once than its
+    weights allow. A longer text is read piece by piece, or, with `beyond="cut"`, only its beginning. `layers="mean"`
+    takes the mean of all layers of a model that was trained on its last: what lower layers know of style, training on
+    meaning has often taken out of the last one. A hub name is looked up in the local cache first.
     """
     from idiograph.neural.build import all_layers
     from idiograph.neural.encoder import TorchEncoder
