@@ -1,6 +1,8 @@
 """Who may import whom, read from the sources. A rule without a test is a hope."""
 
 import ast
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -150,21 +152,26 @@ def test_a_module_says_what_it_is_for(path):
     assert ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
 
 
-def test_importing_the_package_is_cheap():
-    import subprocess
-    import sys
+HEAVY = ("torch", "transformers", "sentence_transformers", "lancedb", "matplotlib", "pyarrow.dataset", "pandas")
+HEAVY += ("sklearn", "httpx2", "stamina", "ray", "bm25s", "onnxruntime")
 
-    code = (
-        "import sys, idiograph; print(sorted(m for m in ('torch', 'numpy', 'polars', 'pydantic') if m in sys.modules))"
-    )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == "[]"
+
+def loaded_by(code: str, libraries: tuple[str, ...] = HEAVY) -> list[str]:
+    """Which of these libraries are loaded after some lines of Python."""
+    shown = f"{code}\nimport sys; print(*(m for m in {libraries!r} if m in sys.modules))"
+    ran = subprocess.run([sys.executable, "-c", shown], capture_output=True, text=True, check=True)
+    return ran.stdout.splitlines()[-1].split()
+
+
+def test_importing_the_package_is_cheap():
+    assert loaded_by("import idiograph", (*HEAVY, "numpy", "polars", "pydantic")) == []
+
+
+def test_the_names_that_answer_load_no_model_no_tables_and_no_http_client():
+    assert loaded_by("from idiograph import Corpus, attribute, verify") == []
+    assert loaded_by("from idiograph import Index, Style, explain, load") == []
 
 
 def test_opening_a_ranker_does_not_wake_what_takes_a_gpu_for_itself():
-    import subprocess
-    import sys
-
-    code = "import sys; from idiograph.loading import load_ranker; load_ranker('bm25+ngrams'); print('bm25s' in sys.modules)"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == "False"
+    code = "from idiograph.loading import load_ranker; load_ranker('bm25+ngrams')"
+    assert loaded_by(code, ("bm25s", "torch")) == []

@@ -18,10 +18,9 @@ from idiograph.corpus.jats import read_jats
 from idiograph.corpus.readers import UnreadableSource, read_documents
 from idiograph.corpus.tei import read_tei
 from idiograph.errors import InputError
-from idiograph.hal.fetch import pdf_name
 from idiograph.hal.metadata import MAX_AUTHORS
 from idiograph.hal.records import KIND as RECORDS
-from idiograph.hal.records import Drawer, Record
+from idiograph.hal.records import Drawer, Record, pdf_name
 from idiograph.recipe import CorpusRecipe
 from idiograph.store import MANIFEST
 from idiograph.text.language import identify_many

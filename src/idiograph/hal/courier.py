@@ -24,9 +24,9 @@ from idiograph.hal.fetch import (
     Stopped,
     WantedFile,
     fetch_one,
-    pdf_name,
 )
 from idiograph.hal.ratelimit import SharedRate, SiteRate, site
+from idiograph.hal.records import pdf_name
 from idiograph.recipe import DownloadRecipe
 from idiograph.store import Ledger
 

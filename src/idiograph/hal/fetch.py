@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import re
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -16,6 +15,7 @@ import stamina
 
 from idiograph.hal.harvest import AskHalAgain, worth_another
 from idiograph.hal.ratelimit import SharedRate, SiteRate, retry_after, site, user_agent
+from idiograph.hal.records import pdf_name
 from idiograph.recipe import DownloadRecipe
 from idiograph.runner import DIED
 
@@ -62,18 +62,6 @@ class Failed(Exception):
 
 class Stopped(Exception):
     """Another thread of this run has failed, or the user has interrupted it."""
-
-
-def pdf_name(halid: str) -> str:
-    """A name in the output folder and nowhere else, another one for each id.
-
-    >>> pdf_name("hal-01956501"), pdf_name("../../etc/passwd")
-    ('hal-01956501.pdf', '______etc_passwd~3754d6cb3a.pdf')
-    """
-    if re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,63}", halid):
-        return f"{halid}.pdf"
-    safe = re.sub(r"[^a-z0-9_-]", "_", halid.lower())[:64]
-    return f"{safe}~{hashlib.sha256(halid.encode('utf-8', 'surrogatepass')).hexdigest()[:10]}.pdf"
 
 
 class Fetcher:

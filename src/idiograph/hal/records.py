@@ -1,6 +1,8 @@
 """What is known about a deposit, one JSON object a line. Knows nothing of where it came from."""
 
+import hashlib
 import json
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -116,3 +118,15 @@ class Drawer:
         with self.paths[number].open("rb") as file:
             file.seek(place)
             return from_line(file.readline())
+
+
+def pdf_name(halid: str) -> str:
+    """A name in the output folder and nowhere else, another one for each id.
+
+    >>> pdf_name("hal-01956501"), pdf_name("../../etc/passwd")
+    ('hal-01956501.pdf', '______etc_passwd~3754d6cb3a.pdf')
+    """
+    if re.fullmatch(r"[a-z0-9][a-z0-9_-]{0,63}", halid):
+        return f"{halid}.pdf"
+    safe = re.sub(r"[^a-z0-9_-]", "_", halid.lower())[:64]
+    return f"{safe}~{hashlib.sha256(halid.encode('utf-8', 'surrogatepass')).hexdigest()[:10]}.pdf"

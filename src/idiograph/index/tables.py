@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-import lancedb
 import numpy as np
 import pyarrow as pa
 
@@ -58,6 +57,8 @@ class IndexTables:
     """The tables of one index."""
 
     def __init__(self, where: str | Path, storage: Mapping[str, str] | None = None) -> None:
+        import lancedb  # takes more than a second, which nobody waits for who only compares texts
+
         self.where = str(where)
         self.remote = self.where.startswith(REMOTE)
         self.storage = dict(storage or {})
