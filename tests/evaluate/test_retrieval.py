@@ -175,7 +175,7 @@ def test_a_smaller_pool_is_part_of_a_larger_one(triplets):
 def test_a_run_and_its_qrels_give_the_same_numbers_to_ir_measures(triplets, tmp_path):
     import ir_measures
 
-    from idiograph.evaluate.trec import measure_run, read_qrels, read_run, write_qrels, write_run
+    from idiograph.evaluate.trec import write_qrels, write_run
     from idiograph.rankers.delta import Delta
 
     found = open_benchmark(triplets)
@@ -188,19 +188,18 @@ def test_a_run_and_its_qrels_give_the_same_numbers_to_ir_measures(triplets, tmp_
     asked = [ir_measures.parse_measure(name) for name in names.values()]
     qrels = ir_measures.read_trec_qrels(str(tmp_path / "qrels"))
     theirs = ir_measures.calc_aggregate(asked, qrels, ir_measures.read_trec_run(str(tmp_path / "run")))
-    again = measure_run(read_qrels(tmp_path / "qrels"), read_run(tmp_path / "run"), list(names))
     for name, their_name in names.items():
-        expected = theirs[ir_measures.parse_measure(their_name)]
-        assert report[name].value == pytest.approx(expected, abs=1e-6)
-        assert np.mean(list(again[name].values())) == pytest.approx(expected, abs=1e-6)
+        assert report[name].value == pytest.approx(theirs[ir_measures.parse_measure(their_name)], abs=1e-6)
 
 
 def test_a_run_leaves_the_own_document_out(tmp_path):
-    from idiograph.evaluate.trec import read_run, write_run
+    from ir_measures import read_trec_run
+
+    from idiograph.evaluate.trec import write_run
 
     report = evaluate_ranker(Given(SCORES), benchmark(), EvaluateRecipe(measures=("RR",), resamples=0))
     write_run(report, tmp_path / "run")
-    assert list(read_run(tmp_path / "run")["q0"]) == ["p3", "p2", "p1"]
+    assert [d.doc_id for d in read_trec_run(str(tmp_path / "run")) if d.query_id == "q0"] == ["p3", "p2", "p1"]
 
 
 def test_a_benchmark_goes_round_as_beir(triplets, tmp_path):

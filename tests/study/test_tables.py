@@ -7,13 +7,12 @@ from idiograph.errors import InputError
 from idiograph.evaluate import published
 from idiograph.evaluate.attribution import Attributed, triplets_won
 from idiograph.evaluate.problems import Problem
-from idiograph.measures.ranking import parse_measure
 from idiograph.neural.reader import Given
 from idiograph.neural.triplets import name_number
 from idiograph.recipe import make_recipe
 from idiograph.study.bench import Bench, TextNumbers, in_turn, open_bench, save_bench, smaller_pool
 from idiograph.study.claims import FAILS, HOLDS, UNDECIDED, above_zero, all_claims
-from idiograph.study.measure import MEASURES, read_bench, scores_per_anchor, uniformity_parts
+from idiograph.study.measure import MEASURES, read_bench, uniformity_parts
 from idiograph.study.outcomes import Sample, StudyOutcomes
 from idiograph.study.pack import Problems, open_problems
 from idiograph.study.plan import PUBLISHED, SECOND, Size, StudyRun, plan, plan_from_json
@@ -331,16 +330,6 @@ def test_both_protocols_on_pan19_are_those_of_the_zero_shot_table(random):
         rows = scores[[sorted(truth).index(file) for file in files]]
         expected = triplets_won(Attributed(problem, tuple(files), rows), chosen)
         assert np.nanmean(values) == pytest.approx(expected.mean())
-
-
-def test_measures_of_all_anchors_at_once_are_the_measures_of_each(random):
-    relevant = random.random((40, 130)) < 0.03
-    order = np.argsort(random.random((40, 130)), axis=1)
-    found = scores_per_anchor(order, relevant)
-    for at, row in enumerate(np.take_along_axis(relevant, order, axis=1)):
-        total = int(row.sum())
-        expected = [parse_measure(name)(row, total) if total else np.nan for name in MEASURES]
-        assert found[at].tolist() == pytest.approx(expected, nan_ok=True)
 
 
 def test_a_model_of_meaning_takes_the_place_of_the_untrained_backbone(found, random):

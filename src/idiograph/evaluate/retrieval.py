@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from idiograph.errors import InputError
 from idiograph.evaluate.reading import READINGS
 from idiograph.evaluate.report import MeasuredValue, Report, interval
-from idiograph.measures.ranking import parse_measure, rank_needed, triplet_accuracy
+from idiograph.measures.ranking import measure_rankings, rank_needed, rank_scores, triplet_accuracy
 from idiograph.mining.benchmark import Benchmark, Bools, open_benchmark, open_benchmarks
 from idiograph.recipe import EvaluateRecipe
 from idiograph.style.model import Ranker, Style
@@ -99,11 +99,9 @@ def count_block(tally: ScoreTally, block: slice, scores: Scores, benchmark: Benc
     if recipe.own_document == "exclude":
         own = benchmark.own_document(block)
         scores, relevant = np.where(own, -np.inf, scores), relevant & ~own
-    order = np.argsort(
-        -scores, axis=1, kind="stable"
-    )  # ties go by the place in the pool, which knows nothing of authors
-    for name, found in measure_orders(order, relevant, recipe.measures).items():
-        tally.values[name].append(found)
+    order = rank_scores(scores)
+    for name, values in measure_rankings(order, relevant, recipe.measures).items():
+        tally.values[name].append(values)
     tally.answered.append(np.asarray(relevant.any(axis=1)))
     tally.same_field.append(shared_field(order[:, 0], block, benchmark))
     tally.won.append(won)
@@ -130,17 +128,6 @@ def shared_field(first: NDArray[np.int64], block: slice, benchmark: Benchmark) -
     """Does the first hit share a field with the anchor? A ranker that follows the topic gives itself away."""
     anchors = benchmark.anchors[block]
     return np.array([bool(a.domains & benchmark.pool[at].domains) for a, at in zip(anchors, first, strict=True)], bool)
-
-
-def measure_orders(order: NDArray[np.int64], relevant: Bools, names: Sequence[str]) -> dict[str, Doubles]:
-    """Each measure for each anchor; not a number where nothing is relevant."""
-    ranked = np.take_along_axis(relevant, order, axis=1)
-    totals = relevant.sum(axis=1)
-    functions = {name: parse_measure(name) for name in names}
-    return {
-        name: np.array([f(r, int(t)) if t else np.nan for r, t in zip(ranked, totals, strict=True)])
-        for name, f in functions.items()
-    }
 
 
 def summarize(name: str, tally: ScoreTally, benchmark: Benchmark, recipe: EvaluateRecipe) -> Report:

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from idiograph.measures.ranking import rank_scores
 from idiograph.neural.reader import DevicePatches, Given, OpenedTrial
 from idiograph.study.bench import Bench, Ints
-from idiograph.study.measure import DEPTH, Scores, alignment, pair_cosines, rank_bench, read_bench, uniformity_parts
+from idiograph.study.measure import DEPTH, Scores, alignment, pair_cosines, read_bench, uniformity_parts
 from idiograph.study.pack import Pack, Problems
 from idiograph.study.plan import UNTRAINED, StudyRun
 from idiograph.study.results import RunOutcome
@@ -119,7 +120,7 @@ class BenchReading:
     def keep_ranking(self, key: str, scores: np.ndarray, bench: Bench) -> None:
         """The head of each ranking, spans of the anchor's own document left out: what failure modes are read from."""
         if self.run.stage in ("main", "published"):
-            self.arrays[f"{key}|top"] = rank_bench(scores, bench.own())[:, :DEPTH].astype(np.int32)
+            self.arrays[f"{key}|top"] = rank_scores(scores, bench.own())[:, :DEPTH].astype(np.int32)
 
     def keep_geometry(self, key: str, patches: DevicePatches, bench: Bench) -> None:
         vectors = patches.means()

@@ -22,7 +22,7 @@ from idiograph.neural.training.loop import TrainingRun, TrainSettings, fit_model
 from idiograph.neural.training.optimize import blend_with_base, freeze, parameter_groups, schedule, snapshot
 from idiograph.neural.training.reporters import check_reporters
 from idiograph.neural.training.train import DataSettings, train_model_on
-from idiograph.neural.training.validate import PatchReader, Probe, examine, probe, probe_retrieval
+from idiograph.neural.training.validate import PatchReader, Probe, examine, probe
 from idiograph.neural.triplets import author_sets_differ, triplets_from_rows
 from idiograph.presets import PRESETS
 from idiograph.recipe import make_recipe
@@ -307,15 +307,6 @@ def test_a_probe_leaves_out_the_own_document_and_counts_all_of_the_author_set():
     }
     assert wanted == {"t2"}
     assert {text for text, own in zip(pool, found.own[row], strict=True) if own} <= {"t1"}
-
-
-def test_retrieval_measures_by_hand():
-    scores = np.array([[0.9, 0.8, 0.1]], np.float32)
-    found = probe_retrieval(scores, np.array([[False, True, True]]))
-    assert found["R@20"] == 1.0
-    assert found["Hit@1"] == 0.0
-    discount = 1 / np.log2([2, 3, 4])
-    assert found["nDCG@20"] == pytest.approx((discount[1] + discount[2]) / (discount[0] + discount[1]))
 
 
 def test_validation_reads_as_the_style_does(backbones):

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from idiograph.errors import InputError
+from idiograph.measures.ranking import measure_rankings, rank_scores, triplet_accuracy
 from idiograph.neural.maxsim.padded import torch_maxsim
 from idiograph.neural.training.batches import encode_triplets
 from idiograph.neural.training.boundaries import reads_apart
@@ -22,7 +23,8 @@ from idiograph.neural.training.loss import lowered_scores
 from idiograph.neural.triplets import Triplets
 from idiograph.style.tokens import Bools, Ints
 
-CUTOFF = 20
+MEASURES = ("R@20", "nDCG@20", "Hit@1")
+CHOSEN_BY = "R@20"
 ROWS = 64  # anchors scored at once
 TOKENS = 16_384  # padded tokens in one pass
 
@@ -133,7 +135,7 @@ def examine(reader: PatchReader, probes: Mapping[str, Probe]) -> dict[str, float
     finally:
         reader.model.train(training)
     flat = {f"{name}/{measure}": value for name, values in found.items() for measure, value in values.items()}
-    return flat | {"score": float(np.mean([values[f"R@{CUTOFF}"] for values in found.values()]))}
+    return flat | {"score": float(np.mean([values[CHOSEN_BY] for values in found.values()]))}
 
 
 def read_probe(reader: PatchReader, one: Probe) -> dict[str, float]:
@@ -143,27 +145,14 @@ def read_probe(reader: PatchReader, one: Probe) -> dict[str, float]:
         anchors = reader.embed([one.texts[at] for at in one.anchors], "query")
     scores = reader.scores(anchors, pool)
     anchor, positive, negative = one.triplets.T
-    won = np.sign(scores[anchor, positive] - scores[anchor, negative]) / 2 + 0.5
-    ranked = np.where(one.own, -np.inf, scores)
-    found = probe_retrieval(ranked, one.relevant & ~one.own)
+    won = triplet_accuracy(scores[anchor, positive], scores[anchor, negative])
+    order = rank_scores(scores, one.own)
+    rankings = measure_rankings(order, one.relevant & ~one.own, MEASURES)
+    found = {name: float(values.mean()) for name, values in rankings.items()}
     if len(won):
         found["triplet accuracy"] = float(won.mean())
         found |= alignment_and_uniformity(patches, one)
     return found
-
-
-def probe_retrieval(scores: NDArray[np.float32], relevant: Bools) -> dict[str, float]:
-    order = np.argsort(-scores, axis=1, kind="stable")
-    ranked = np.take_along_axis(relevant, order, axis=1)
-    top = ranked[:, :CUTOFF]
-    totals = relevant.sum(axis=1)
-    discount = 1 / np.log2(np.arange(2, top.shape[1] + 2))
-    ideal = np.cumsum(discount)[np.minimum(totals, top.shape[1]) - 1]
-    return {
-        f"R@{CUTOFF}": float((top.sum(axis=1) / totals).mean()),
-        f"nDCG@{CUTOFF}": float(((top * discount).sum(axis=1) / ideal).mean()),
-        "Hit@1": float(ranked[:, 0].mean()),
-    }
 
 
 def alignment_and_uniformity(patches: Sequence[Tensor], one: Probe) -> dict[str, float]:

@@ -3,6 +3,7 @@
 import numpy as np
 
 from idiograph.evaluate.published import POOL, RETRIEVAL
+from idiograph.measures.ranking import measure_rankings
 from idiograph.study.bench import Bench, Doubles, Ints
 from idiograph.study.outcomes import Sample, StudyOutcomes
 from idiograph.study.results import RunOutcome
@@ -15,10 +16,8 @@ DEPTHS = (1, 2, 5, 10, 20, 50, 100)
 
 def recall_at_depth(bench: Bench, top: Ints, depth: int) -> Doubles:
     """(A,): the share of an anchor's right answers among its first hits, its own document left out; NaN without any."""
-    right = bench.relevant() & ~bench.own()
-    totals = right.sum(axis=1)
-    hits = np.take_along_axis(right, top[:, :depth], axis=1).sum(axis=1)
-    return np.where(totals > 0, hits / np.maximum(totals, 1), NAN)
+    measure = f"R@{depth}"
+    return measure_rankings(top, bench.relevant() & ~bench.own(), [measure])[measure]
 
 
 def recalls_by_depth(found: StudyOutcomes, outcome: RunOutcome, depth: int) -> Sample:
