@@ -9,7 +9,8 @@ from functools import cache
 
 import numpy as np
 
-from idiograph.style.model import Progress, Style
+from idiograph.runner import Progress
+from idiograph.style.model import Style
 from idiograph.style.patches import Patches, parse_policy, patch_extents, pool_patches, unit_vectors
 from idiograph.style.tokens import Floats, Tokens
 

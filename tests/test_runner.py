@@ -211,7 +211,7 @@ def test_a_shard_that_does_not_exist_is_refused(part: str):
 
 HOLD = """
 import signal, sys
-from idiograph.runner import run
+from idiograph.runner import run_items
 
 def hold(path):
     sys.held = open(path, "w")
@@ -220,7 +220,7 @@ def hold(path):
     signal.pause()
 
 if __name__ == "__main__":
-    results = run(hold, [sys.argv[1]] * 2, "processes", 2)
+    results = run_items(hold, [sys.argv[1]] * 2, "processes", 2)
     next(results)
 """
 
@@ -292,7 +292,7 @@ def test_an_iterator_that_is_closed_ends_its_workers(fifo: Fifo):
 
 
 def test_workers_that_cannot_start_are_an_error_and_not_a_list_of_failures(tmp_path: Path):
-    script = "from idiograph.runner import run\nprint(list(run(abs, [1, 2], 'processes', 1)))"
+    script = "from idiograph.runner import run_items\nprint(list(run_items(abs, [1, 2], 'processes', 1)))"
     process = start(script, tmp_path)
     words = process.communicate(timeout=PATIENCE)[1]
     assert process.returncode == 1
@@ -362,14 +362,14 @@ def test_a_ray_cluster_that_is_not_there_is_named():
 
 
 WITH_BARS = """
-from idiograph.runner import run
+from idiograph.runner import run_items
 
 def barred(number):
     from tqdm import tqdm
     return sum(tqdm(range(number), disable=False))
 
 if __name__ == "__main__":
-    assert list(run(barred, [3, 4], "processes", 2)) == [3, 6]
+    assert list(run_items(barred, [3, 4], "processes", 2)) == [3, 6]
 """
 
 

@@ -2,7 +2,7 @@
 
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -26,6 +26,7 @@ from idiograph.measures.likelihood import cllr
 from idiograph.mining.mine import mine_triplets
 from idiograph.plots.panels import retrieval_panels, two_hills
 from idiograph.recipe import make_recipe
+from idiograph.runner import Progress
 from idiograph.store import timestamp
 from idiograph.style.model import Style
 from idiograph.types import Document
@@ -33,8 +34,6 @@ from idiograph.types import Document
 GRAINS = ("whole", "ngram:1", "ngram:2", "ngram:3", "word", "auto")
 BASELINES = ("bm25", "delta", "minilm@ngram:3")
 SHOWN = ("R@20", "Hit@1", "nDCG@20", "triplet accuracy")
-
-Tell = Callable[[str, int, int], None]  # what, done, total
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,7 @@ class Demo:
     seconds: float
 
 
-def run_demo(folder: Path, tell: Tell, version: str) -> Demo:
+def run_demo(folder: Path, tell: Progress, version: str) -> Demo:
     """Run everything and write `folder/report.html`."""
     begun = time.monotonic()
     for part in ("corpus", "triplets", "index"):
@@ -68,10 +67,10 @@ def run_demo(folder: Path, tell: Tell, version: str) -> Demo:
     settings = make_recipe(
         "sound", {"mine": {"fractions": (0.0, 0.0, 1.0)}}
     )  # nothing is trained: every writer is unseen
-    tell("corpus", 0, 1)
+    tell(0, 1, "corpus")
     build_corpus(read_documents("anthology"), folder / "corpus", inputs={"source": "anthology"})
     corpus = Corpus(folder / "corpus")
-    tell("mine", 0, 1)
+    tell(0, 1, "mine")
     mine_triplets(corpus, settings.mine, folder / "triplets")
     style = load()
     reports = evaluate_methods(folder / "triplets", style, tell)
@@ -81,7 +80,7 @@ def run_demo(folder: Path, tell: Tell, version: str) -> Demo:
     ratios = judge_answers(scores, documents)
     cost = cost_of(ratios, documents)
     shown = max(asked, key=lambda q: (q.rank == 1, q.first.llr))
-    tell("explain", 0, 1)
+    tell(0, 1, "explain")
     matched = explain(shown.first.evidence[0].asked, shown.first.evidence[0].found, style)
     page = folder / "report.html"
     seconds = time.monotonic() - begun
@@ -96,14 +95,14 @@ def run_demo(folder: Path, tell: Tell, version: str) -> Demo:
     return Demo(reports, asked, cost, page, seconds)
 
 
-def evaluate_methods(triplets: Path, style: Style, tell: Tell) -> tuple[Report, ...]:
+def evaluate_methods(triplets: Path, style: Style, tell: Progress) -> tuple[Report, ...]:
     """The baselines, and the default model at every grain."""
     benchmark = open_benchmark(triplets)
     rankers = [*map(load_ranker, BASELINES), *(style.at(grain) for grain in GRAINS)]
     reports = []
     with style.encoder.remembering():
         for number, ranker in enumerate(rankers):
-            tell(f"evaluate {ranker.name}", number, len(rankers))
+            tell(number, len(rankers), f"evaluate {ranker.name}")
             reports.append(evaluate_ranker(ranker, benchmark))
     return tuple(reports)
 
@@ -119,13 +118,13 @@ def leave_out(documents: Sequence[Document]) -> set[str]:
     return found
 
 
-def attribute_questions(documents: Sequence[Document], folder: Path, style: Style, tell: Tell) -> tuple[Asked, ...]:
+def attribute_questions(documents: Sequence[Document], folder: Path, style: Style, tell: Progress) -> tuple[Asked, ...]:
     unseen = leave_out(documents)
-    tell("index", 0, 1)
+    tell(0, 1, "index")
     index = Index.build((d for d in documents if d.id not in unseen), folder, style, source="anthology")
     found = []
     for number, document in enumerate(d for d in documents if d.id in unseen):
-        tell(f"attribute {document.id}", number, len(unseen))
+        tell(number, len(unseen), f"attribute {document.id}")
         answer = attribute(document.text, index, k=100, unknown=0.0)  # the reader is told that all writers are indexed
         rank = 1 + [set(c.authors) for c in answer.candidates].index(set(document.author_set))
         writer = document.authors[0].name

@@ -10,7 +10,8 @@ from idiograph.rankers.bm25 import BM25
 from idiograph.rankers.delta import Delta
 from idiograph.rankers.letters import NGrams
 from idiograph.rankers.words import FunctionWords, StopWords, WordTfIdf
-from idiograph.style.model import Progress, Ranker, Style
+from idiograph.runner import Progress
+from idiograph.style.model import Ranker, Style
 
 DEFAULT_PATCH = "auto"
 SHIPPED = "idiograph-small"

@@ -33,6 +33,7 @@ from idiograph.spec import unknown_choice
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
+Progress = Callable[[int, int | None, str], None]  # what is done, of how many (None: nobody knows), and the work's name
 Runner = Callable[[Callable[[Any], Any], Iterable[Any], int | None, str | None], Iterator[Any]]
 
 CONTEXT = get_context("spawn")  # nothing is inherited: no locks held by threads, no open files, no GPU state
@@ -356,11 +357,6 @@ def knock(address: str) -> None:
 RUNNERS: dict[str, Runner] = {"inline": run_inline, "processes": run_in_processes, "ray": run_on_ray}
 
 
-Item = TypeVar("Item")
-Result = TypeVar("Result")
-Progress = Callable[[int, int | None, str], None]
-
-
 @dataclass(frozen=True)
 class Workers:
     """`inline`, `processes` or `ray`, with how many workers and on which cluster."""
@@ -374,6 +370,10 @@ class Workers:
         if self.progress:
             self.progress(done, total, what)
 
+    def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result | Failure]:
+        """The result of each item, in order; a `Failure` where the worker died."""
+        return run_items(function, items, self.runner, self.workers, self.address)
+
     def run(
         self,
         function: Callable[[Item], Result],
@@ -383,8 +383,7 @@ class Workers:
     ) -> Iterator[tuple[Item, Result]]:
         """Each item with its result, in order; tells how much is done. A worker that died ends the stage, not for good."""
         total, done = sum(map(weight, items)), 0
-        results = run_items(function, items, self.runner, self.workers, self.address)
-        for item, result in zip(items, results, strict=True):
+        for item, result in zip(items, self.map(function, items), strict=True):
             if isinstance(result, Failure):
                 raise ServiceError(
                     f"{what}: {result.reason} ({result.detail}); run it again, perhaps with fewer workers"

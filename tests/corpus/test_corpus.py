@@ -155,24 +155,23 @@ def test_a_page_of_capitals_is_dropped_by_the_document_rules(tmp_path):
 
 
 def test_every_runner_and_any_number_of_workers_gives_the_same_corpus(tmp_path):
-    from idiograph.corpus.corpus import BuildWorkers
     from idiograph.corpus.readers import read_documents
+    from idiograph.runner import Workers
 
     prints = set()
-    for name, team in {"a": BuildWorkers(), "b": BuildWorkers("processes", 2)}.items():
+    for name, team in {"a": Workers(), "b": Workers("processes", 2)}.items():
         build_corpus(read_documents("anthology"), tmp_path / name, team=team)
         prints.add(Corpus(tmp_path / name).manifest.fingerprint)
     assert len(prints) == 1
 
 
 def test_shards_are_disjoint_and_together_everything(tmp_path):
-    from idiograph.corpus.corpus import BuildWorkers
     from idiograph.corpus.readers import read_documents
 
     ids = []
     for part in ("1/2", "2/2"):
         folder = tmp_path / part.replace("/", "-")
-        build_corpus(read_documents("anthology"), folder, team=BuildWorkers(part=part))
+        build_corpus(read_documents("anthology"), folder, part=part)
         ids += [d.id for d in Corpus(folder)]
     assert sorted(ids) == sorted(d.id for d in anthology())
 
@@ -194,11 +193,11 @@ def test_tei_with_its_records_becomes_a_corpus(tmp_path, shared):
 def test_quality_signals_stand_beside_the_documents_when_asked_for(tmp_path, runner):
     import pyarrow.parquet as pq
 
-    from idiograph.corpus.corpus import BuildWorkers
     from idiograph.corpus.signals import SIGNALS
+    from idiograph.runner import Workers
 
     build_corpus(
-        some(5, lang="en"), tmp_path / "c", PLAIN.model_copy(update={"signals": True}), team=BuildWorkers(runner, 1)
+        some(5, lang="en"), tmp_path / "c", PLAIN.model_copy(update={"signals": True}), team=Workers(runner, 1)
     )
     rows = pq.read_table(tmp_path / "c" / "en" / "signals-00000-of-00001.parquet").to_pylist()
     assert [row["id"] for row in rows] == [document.id for document in Corpus(tmp_path / "c")]
@@ -232,14 +231,13 @@ def test_shards_that_are_put_together_are_the_whole(tmp_path):
     """Versions of one work that fell into two shards are collapsed, too."""
     from itertools import chain
 
-    from idiograph.corpus.corpus import BuildWorkers
     from idiograph.corpus.readers import read_documents
 
     works = [paper(f"p{n}", f"{essay.text}", title=essay.title) for n, essay in enumerate(anthology())]
     versions = [paper(f"v{n}", f"{work.text} One more.", title=work.title) for n, work in enumerate(works)]
     build_corpus([*works, *versions], tmp_path / "whole")
     for part in (1, 2):
-        build_corpus([*works, *versions], tmp_path / f"part-{part}", team=BuildWorkers(part=f"{part}/2"))
+        build_corpus([*works, *versions], tmp_path / f"part-{part}", part=f"{part}/2")
     build_corpus(chain(*(read_documents(str(tmp_path / f"part-{part}")) for part in (1, 2))), tmp_path / "joined")
     assert len(Corpus(tmp_path / "part-1")) + len(Corpus(tmp_path / "part-2")) > len(works)
     by_id = [{document.id: document for document in Corpus(tmp_path / name)} for name in ("joined", "whole")]

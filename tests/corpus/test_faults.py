@@ -18,11 +18,12 @@ from hardship import as_nobody, context, make, unwritable, without
 from pdfs import article
 
 from idiograph.corpus.build import paper_sources
-from idiograph.corpus.corpus import BuildWorkers, Corpus, build_corpus
+from idiograph.corpus.corpus import Corpus, build_corpus
 from idiograph.corpus.readers import UnreadableSource
 from idiograph.errors import ArtifactError
 from idiograph.pdf.extract import extract
 from idiograph.recipe import CorpusRecipe, ExtractRecipe
+from idiograph.runner import Workers
 from idiograph.store import locked_folder
 from idiograph.synth.anthology import anthology
 from idiograph.types import Author, Document
@@ -98,9 +99,9 @@ def test_a_folder_that_may_not_be_written_is_named() -> None:
 FULL_DISK = """
 import os, sys, subprocess
 from pathlib import Path
-from idiograph.corpus.documents import build
-from idiograph.corpus.extract import extract
-from idiograph.corpus.readers import read
+from idiograph.corpus.build import paper_sources
+from idiograph.corpus.corpus import build_corpus
+from idiograph.pdf.extract import extract
 from idiograph.errors import ArtifactError
 from idiograph.recipe import ExtractRecipe
 disk, pdfs, world = sys.argv[1:]
@@ -110,7 +111,7 @@ def size(kilobytes):
 
 subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32k", "tmpfs", disk], check=True)
 jobs = [lambda: extract(Path(pdfs), Path(disk) / "tei", ExtractRecipe(workers=1)).fingerprint,
-        lambda: build(read(world), Path(disk) / "corpus").documents]
+        lambda: build_corpus(paper_sources([world]), Path(disk) / "corpus").documents]
 for job in jobs:
     try:
         job()
@@ -154,7 +155,7 @@ class Deadly(str):
 def test_a_document_that_kills_its_worker_is_lost_alone(tmp_path: Path) -> None:
     some = [Document(f"d{n}", f"Text number {n}, in a few words.", (Author("A"),), lang="en") for n in range(6)]
     items = [*some[:3], Document("deadly", Deadly("Do not read this."), (Author("A"),), lang="en"), *some[3:]]
-    built = build_corpus(items, tmp_path / "c", PLAIN, team=BuildWorkers("processes", 1))
+    built = build_corpus(items, tmp_path / "c", PLAIN, team=Workers("processes", 1))
     assert [document.id for document in Corpus(tmp_path / "c")] == [f"d{n}" for n in range(6)]
     assert built.failures == (UnreadableSource("deadly", "its worker died"),)
 

@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from idiograph.errors import ArtifactError, ServiceError
-from idiograph.hal.download import download, file_name
+from idiograph.hal.download import download
 from idiograph.hal.licence import OPEN, licence_kind
 from idiograph.hal.ratelimit import SharedRate
-from idiograph.hal.records import KIND, Person, Record, to_line
+from idiograph.hal.records import KIND, Person, Record, pdf_name, to_line
 from idiograph.recipe import DownloadRecipe
 from idiograph.store import Manifest, seal
 from tests.standin.archive import HOME, Archive, make_archive
@@ -528,7 +528,7 @@ def test_a_jumping_clock_changes_nothing(hal: HalStandIn, tmp_path: Path, monkey
 
 @given(st.text(st.characters(), max_size=300))
 def test_no_id_leads_out_of_the_folder(halid: str) -> None:
-    name = file_name(halid)
+    name = pdf_name(halid)
     assert Path(name).name == name
     assert len(name.encode()) < 255
     assert not name.startswith(".")
@@ -537,7 +537,7 @@ def test_no_id_leads_out_of_the_folder(halid: str) -> None:
 
 @given(st.sets(st.text("aA./\\~é\x00-1", min_size=1, max_size=6), min_size=2, max_size=40))
 def test_two_ids_never_share_a_name_even_where_case_does_not_count(ids: set[str]) -> None:
-    assert len({file_name(halid).lower() for halid in ids}) == len(ids)
+    assert len({pdf_name(halid).lower() for halid in ids}) == len(ids)
 
 
 @pytest.mark.parametrize("halid", ["../../escaped", "/etc/cron.d/x", "a\x00b", "..", "CON", "x" * 500, "é" * 200])

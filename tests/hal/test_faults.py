@@ -252,8 +252,8 @@ def test_a_download_into_a_folder_that_may_not_be_written_is_named(hal: HalStand
 FULL_DISK = """
 import sys, subprocess
 from pathlib import Path
-from idiograph.corpus.harvest import harvest
-from idiograph.corpus.download import download
+from idiograph.hal.harvest import harvest
+from idiograph.hal.download import download
 from idiograph.recipe import DownloadRecipe
 from idiograph.recipe import HarvestRecipe
 from idiograph.errors import ArtifactError

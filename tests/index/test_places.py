@@ -13,6 +13,7 @@ from idiograph.index.embedded import EmbeddingWorkers
 from idiograph.index.filter import Filter
 from idiograph.index.index import Index
 from idiograph.index.parts import search_parts
+from idiograph.runner import Workers
 from idiograph.synth.anthology import anthology
 
 ESSAYS = list(anthology())
@@ -117,9 +118,9 @@ def test_parts_agree_on_who_is_scored_with_all_patches(local, monkeypatch):
 
 def test_workers_must_know_how_to_open_the_model(local, tmp_path, style):
     with pytest.raises(InputError, match="needs to know how a worker opens the model"):
-        Index.build(ESSAYS[:2], tmp_path / "index", style, crew=EmbeddingWorkers("processes"))
+        Index.build(ESSAYS[:2], tmp_path / "index", style, crew=EmbeddingWorkers(Workers("processes")))
     with pytest.raises(InputError, match="needs to know how a worker opens the model"):
-        search_parts(local, ASKED, parts=2, crew=EmbeddingWorkers("processes"))
+        search_parts(local, ASKED, parts=2, crew=EmbeddingWorkers(Workers("processes")))
 
 
 def same_everywhere(local: Index, folder, crew: EmbeddingWorkers) -> None:
@@ -135,7 +136,7 @@ def same_everywhere(local: Index, folder, crew: EmbeddingWorkers) -> None:
 
 @pytest.mark.slow
 def test_processes_embed_and_search_as_one(local, tmp_path):
-    same_everywhere(local, tmp_path / "index", EmbeddingWorkers("processes", 2, opener=partial(hashed_style)))
+    same_everywhere(local, tmp_path / "index", EmbeddingWorkers(Workers("processes", 2), partial(hashed_style)))
 
 
 @pytest.mark.slow
@@ -147,6 +148,8 @@ def test_two_ray_nodes_embed_and_search_as_one(local, tmp_path, monkeypatch):
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
     try:
         cluster.add_node(num_cpus=1)
-        same_everywhere(local, tmp_path / "index", EmbeddingWorkers("ray", 2, cluster.address, partial(hashed_style)))
+        same_everywhere(
+            local, tmp_path / "index", EmbeddingWorkers(Workers("ray", 2, cluster.address), partial(hashed_style))
+        )
     finally:
         cluster.shutdown()

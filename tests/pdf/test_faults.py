@@ -20,7 +20,7 @@ from tests.standin.grobid import GrobidFault, GrobidStandIn
 RUN = """
 import resource, sys
 from pathlib import Path
-from idiograph.corpus.extract import extract
+from idiograph.pdf.extract import extract
 from idiograph.recipe import ExtractRecipe
 from idiograph.errors import IdiographError
 pdfs, out, grobid, limit, part = sys.argv[1:]

@@ -3,13 +3,14 @@
 A text is cut into passages of a few sentences, because that is what models were trained on and what their window holds.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from idiograph.answer.pairs import LEAST_WORDS, TextPair
 from idiograph.errors import TooShort
+from idiograph.runner import Progress
 from idiograph.style.model import Ranker, Style
 from idiograph.style.patches import Patches
 from idiograph.style.score import TILE
@@ -18,7 +19,6 @@ from idiograph.text.sentences import find_sentences, sentence_tiles
 SENTENCES = 4
 BLOCK = 64  # texts encoded at once
 Floats = NDArray[np.float64]
-Progress = Callable[[int, int | None, str], None]
 
 
 def text_passages(text: str, size: int = SENTENCES, lang: str = "en") -> list[str]:

@@ -20,10 +20,11 @@ from idiograph.answer.likelihood import (
     times,
 )
 from idiograph.answer.pairs import TextPair, draw_pairs
-from idiograph.answer.passages import Progress, pair_scores, text_passages, text_score, word_counts
+from idiograph.answer.passages import pair_scores, text_passages, text_score, word_counts
 from idiograph.corpus.corpus import Corpus
 from idiograph.errors import ArtifactError, InputError, ModelError
 from idiograph.recipe import CalibrateRecipe
+from idiograph.runner import Progress
 from idiograph.store import timestamp, write_json
 from idiograph.style.model import Ranker, Style
 from idiograph.synth.anthology import anthology

@@ -116,7 +116,7 @@ def demo_command(
     from idiograph.demo import run_demo as demo_
 
     with bar("demo") as update:
-        found = demo_(out_folder, lambda what, done, total: update(done, total, what), __version__)
+        found = demo_(out_folder, update, __version__)
     right = sum(q.rank == 1 for q in found.asked)
     about = {"report": str(found.page), "seconds": found.seconds, "right": right, "asked": len(found.asked)}
     value = {**about, "cllr": found.cllr, "evaluation": [r.to_json() for r in found.reports]}

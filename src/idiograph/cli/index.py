@@ -58,6 +58,7 @@ def index(
     from idiograph.index.embedded import EmbeddingWorkers
     from idiograph.index.index import Index
     from idiograph.loading import load
+    from idiograph.runner import Workers as Team
 
     changes = {"dtype": dtype, "dim": dim, "spans_per_document": spans_per_document}
     chosen = settings(preset, recipe_file, {"style": {"keep": keep}, "index": changes})
@@ -66,7 +67,7 @@ def index(
     )
     style = open_style(model, patch, keep, chosen.style.score)
     crew = EmbeddingWorkers(
-        runner, workers or None, address, partial(load, None if model == "default" else model, **grain(style))
+        Team(runner, workers or None, address), partial(load, None if model == "default" else model, **grain(style))
     )
     if corpus_folder is None:
         opened = Index.open(place, style)
@@ -185,6 +186,7 @@ def search(
     from idiograph.index.index import Index
     from idiograph.index.parts import search_parts
     from idiograph.loading import load
+    from idiograph.runner import Workers as Team
 
     asked = [read_text(path, lang) for path in texts]
     people = {"authors": tuple(author or ()), "exclude_authors": tuple(exclude_author or ())}
@@ -199,7 +201,7 @@ def search(
     style = open_style(model, patch, keep)
     opened = Index.open(place, style)
     crew = EmbeddingWorkers(
-        runner, workers or None, address, partial(load, None if model == "default" else model, **grain(style))
+        Team(runner, workers or None, address), partial(load, None if model == "default" else model, **grain(style))
     )
     found = search_parts(opened, asked, k, only=only, exact=exact, depth=depth, parts=parts, crew=crew)
     answers = dict(zip(map(str, texts), found, strict=True))

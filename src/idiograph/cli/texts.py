@@ -55,7 +55,8 @@ def corpus_command(
 ) -> None:
     """Read texts with their authors into a corpus folder; `corpus stats FOLDER` shows what is in one."""
     from idiograph.corpus.build import paper_sources as read_sources
-    from idiograph.corpus.corpus import BuildWorkers, build_corpus
+    from idiograph.corpus.corpus import build_corpus
+    from idiograph.runner import Workers
 
     if sources[0] == "stats":
         return stats_command(sources[1:], out_folder, as_json)
@@ -65,11 +66,10 @@ def corpus_command(
     given |= {"duplicates": "keep" if keep_duplicates else None}
     chosen = settings(preset, recipe_file, {"corpus": given}).corpus
     inputs = {f"source {at}": source for at, source in enumerate(sources)}
-    team = BuildWorkers(runner, workers, address, shard)
+    options: dict[str, Any] = {"inputs": inputs, "overwrite": overwrite, "part": shard}
     with bar("reading") as update:
-        built = build_corpus(
-            read_sources(sources), out_folder, chosen, inputs=inputs, overwrite=overwrite, team=team, progress=update
-        )
+        team = Workers(runner, workers, address, update)
+        built = build_corpus(read_sources(sources), out_folder, chosen, team=team, **options)
     for failure in built.failures[:20]:
         err.print(f"left out: {failure.where}: {failure.reason}", markup=False, highlight=False, soft_wrap=True)
     if len(built.failures) > 20:

@@ -105,8 +105,9 @@ def tune_command(
     from idiograph.loading import folder_of
     from idiograph.neural.training.search import SearchPlan, read_space
     from idiograph.neural.training.search import search_settings as tune_
+    from idiograph.runner import Workers
 
-    search = SearchPlan(trials, rungs, steps, seed, runner, workers, address, ablate)
+    search = SearchPlan(trials, rungs, steps, seed, Workers(runner, workers, address), ablate)
     options: dict[str, Any] = {"valid": tuple(valid or ()), "device": device, "preset": preset}
     with bar("searching") as update:
         options |= {"backbone": folder_of(backbone), "progress": update}

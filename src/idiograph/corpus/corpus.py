@@ -5,7 +5,7 @@ import os
 import shutil
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -24,7 +24,7 @@ from idiograph.corpus.signals import write_signals
 from idiograph.errors import ArtifactError, InputError
 from idiograph.recipe import CorpusRecipe
 from idiograph.runner import Failure as Lost
-from idiograph.runner import run_items, shard
+from idiograph.runner import Workers, shard
 from idiograph.store import Manifest, draft, read_manifest, seal
 from idiograph.types import Author, Document
 
@@ -39,16 +39,6 @@ SCHEMA = pa.schema(
     [(name, pa.string()) for name in ("id", "title", "lang", "url", "licence", "source", "container", "text")]
     + [("year", pa.int32()), ("domains", pa.list_(pa.string())), ("authors", pa.list_(AUTHOR))]
 )
-
-
-@dataclass(frozen=True)
-class BuildWorkers:
-    """Who prepares the documents, and which part of them."""
-
-    runner: str = "inline"
-    workers: int | None = None
-    address: str | None = None
-    part: str = "1/1"
 
 
 @dataclass(frozen=True)
@@ -112,15 +102,15 @@ def build_corpus(
     *,
     inputs: Mapping[str, str] | None = None,
     overwrite: bool = False,
-    team: BuildWorkers | None = None,
-    progress: Callable[[int], None] | None = None,
+    part: str = "1/1",
+    team: Workers | None = None,
 ) -> Built:
-    """Write documents as a corpus. Items that cannot be used are counted by reason, and named in the result."""
-    recipe, team = recipe or CorpusRecipe(), team or BuildWorkers()
+    """Write part `i/n` of the documents as a corpus. Items that cannot be used are counted by reason, and named in the result."""
+    recipe, team = recipe or CorpusRecipe(), team or Workers()
     with draft(out, overwrite) as folder, name_source_in_errors(out), read_source_list(folder / LEFT_OUT) as file:
-        notes = Notes(csv.writer(file, lineterminator="\n"), Counter(), [], progress)
+        notes = Notes(csv.writer(file, lineterminator="\n"), Counter(), [])
         notes.ledger.writerow(["id", "reason", "detail"])
-        languages = write_shards(admit_documents(items, recipe, team, notes), folder / "all")
+        languages = write_shards(admit_documents(shard(items, part, shard_key), recipe, team, notes), folder / "all")
         if not languages:
             raise InputError(nothing_left(notes.failures))
         copies = copies_of_documents(store_documents(folder / "all")) if recipe.duplicates == "collapse" else {}
@@ -129,7 +119,7 @@ def build_corpus(
         file.close()
         languages = settle_shards(folder, copies, languages)
         if recipe.signals:
-            write_signals(sorted(folder.glob("*/train-*.parquet")), team.runner, team.workers, team.address)
+            write_signals(sorted(folder.glob("*/train-*.parquet")), team)
         write_card(folder, dict(languages))
         write_croissant(folder, {lang: {"train": n} for lang, n in sorted(languages.items())}, ABOUT, "corpus", SCHEMA)
         counts = {"documents": languages.total(), "languages": dict(sorted(languages.items()))}
@@ -183,13 +173,11 @@ def settle_shards(folder: Path, copies: Mapping[str, str], languages: Counter[st
     return languages
 
 
-def admit_documents(
-    items: Iterable[Raw], recipe: CorpusRecipe, team: BuildWorkers, notes: "Notes"
-) -> Iterator[Document]:
+def admit_documents(items: Iterable[Raw], recipe: CorpusRecipe, team: Workers, notes: "Notes") -> Iterator[Document]:
     """The documents that can be used, each id once, in the order given."""
     seen: set[str] = set()
-    work = ((batch, recipe) for batch in batched(shard(items, team.part, shard_key), BATCH))
-    for results in run_items(prepare_papers, work, team.runner, team.workers, team.address):
+    work = ((batch, recipe) for batch in batched(items, BATCH))
+    for results in team.map(prepare_papers, work):
         for result in one_by_one(results, team) if isinstance(results, Lost) else results:
             if isinstance(result, Document) and result.id not in seen:
                 seen.add(result.id)
@@ -197,14 +185,13 @@ def admit_documents(
             else:
                 notes.add(result)
             notes.count += 1
-        if notes.progress:
-            notes.progress(notes.count)
+        team.tell(notes.count, None, "reading")
 
 
-def one_by_one(lost: Lost, team: BuildWorkers) -> Iterator[Document | UnreadableSource | Dropped]:
+def one_by_one(lost: Lost, team: Workers) -> Iterator[Document | UnreadableSource | Dropped]:
     """The items of a batch that killed its worker, so that only the guilty one is lost."""
     batch, recipe = lost.item
-    alone = run_items(prepare_papers, (([item], recipe) for item in batch), team.runner, team.workers, team.address)
+    alone = team.map(prepare_papers, (([item], recipe) for item in batch))
     for item, results in zip(batch, alone, strict=True):
         yield from [UnreadableSource(shard_key(item), results.reason)] if isinstance(results, Lost) else results
 
@@ -229,7 +216,6 @@ class Notes:
     ledger: Any
     dropped: Counter[str]
     failures: list[UnreadableSource]
-    progress: Callable[[int], None] | None
     count: int = 0
 
     def add(self, result: Document | UnreadableSource | Dropped) -> None:

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from idiograph.errors import ServiceError
-from idiograph.runner import Failure, run_items
+from idiograph.runner import Failure, Workers
 from idiograph.text.view import TextView
 
 Signal = Callable[[TextView], float]
@@ -142,13 +142,11 @@ BATCH = 64
 SCHEMA = pa.schema([("id", pa.string()), *((name, pa.float32()) for name in SIGNALS)])
 
 
-def write_signals(
-    shards: list[Path], runner: str = "inline", workers: int | None = None, address: str | None = None
-) -> None:
+def write_signals(shards: list[Path], team: Workers) -> None:
     """For `train-X.parquet`, `signals-X.parquet`, with the same documents in the same order."""
     for shard in shards:
         with pq.ParquetWriter(shard.with_name(shard.name.replace("train", "signals", 1)), SCHEMA) as writer:
-            for rows in run_items(describe_batch, signal_batches(shard), runner, workers, address):
+            for rows in team.map(describe_batch, signal_batches(shard)):
                 if isinstance(rows, Failure):
                     raise ServiceError(f"quality signals: {rows.reason} ({rows.detail}); run it again")
                 writer.write_table(pa.Table.from_pylist(rows, SCHEMA))

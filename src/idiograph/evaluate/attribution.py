@@ -6,7 +6,7 @@ drawn at random. `paper` takes the last fifth of the texts by file name and one 
 """
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from idiograph.errors import InputError
 from idiograph.evaluate.problems import NOBODY, Problem, macro_f1
 from idiograph.evaluate.report import MeasuredValue, interval
+from idiograph.runner import Progress
 from idiograph.style.model import Ranker
 
 if TYPE_CHECKING:
     from idiograph.recipe import PanRecipe
 
 Floats = NDArray[np.float64]
-Progress = Callable[[int, int | None, str], None]
 
 # Triplet accuracy that the paper reports, trained on HALvest-Contrastive.
 PAPER = {"whole": 0.520, "ngram:1": 0.719, "word": 0.715, "ngram:5": 0.704, "ngram:3": 0.724, "ngram:2": 0.740}

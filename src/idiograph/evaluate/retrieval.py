@@ -12,6 +12,7 @@ from idiograph.evaluate.report import MeasuredValue, Report, interval
 from idiograph.measures.ranking import measure_rankings, rank_needed, rank_scores, triplet_accuracy
 from idiograph.mining.benchmark import Benchmark, Bools, open_benchmark, open_benchmarks
 from idiograph.recipe import EvaluateRecipe
+from idiograph.runner import Progress
 from idiograph.style.model import Ranker, Style
 from idiograph.style.patches import Patches
 from idiograph.style.stream import WantedScores
@@ -21,7 +22,6 @@ __all__ = ["Benchmark", "evaluate_ranker", "open_benchmark", "open_benchmarks"]
 
 Scores = NDArray[np.float32]
 Doubles = NDArray[np.float64]
-Progress = Callable[[int, int | None, str], None]
 Blocks = Iterator[tuple[slice, Scores]]
 AllPairs = Callable[[Patches, Patches, bool, Callable[[slice], WantedScores]], Blocks]
 

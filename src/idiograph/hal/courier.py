@@ -13,14 +13,12 @@ from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 
-from idiograph import runner
 from idiograph.errors import ServiceError
 from idiograph.hal.fetch import (
     LEDGER,
     PASSING,
     FetchEntry,
     Fetcher,
-    Progress,
     Stopped,
     WantedFile,
     fetch_one,
@@ -28,6 +26,7 @@ from idiograph.hal.fetch import (
 from idiograph.hal.ratelimit import SharedRate, SiteRate, site
 from idiograph.hal.records import pdf_name
 from idiograph.recipe import DownloadRecipe
+from idiograph.runner import Failure, Progress, Workers
 from idiograph.store import Ledger
 
 SITES = "sites"  # where processes agree on the pace of a site
@@ -95,11 +94,11 @@ class PoliteClient:
         places = {"out": self.out.resolve(), "work": self.work.resolve(), "sites": self.sites.resolve()}
         work = partial(fetch_one, **places, settings=self.recipe.model_dump_json())
         items = (sent.append(wanted) or wanted for wanted in self.in_turns(queues))
-        where = self.recipe.address or None
-        for found in runner.run_items(work, items, self.recipe.runner, self.recipe.workers, where):
+        team = Workers(self.recipe.runner, self.recipe.workers, self.recipe.address or None)
+        for found in team.map(work, items):
             wanted = sent.popleft()
             lost = FetchEntry(wanted.halid, wanted.version, wanted.url)
-            failed = isinstance(found, runner.Failure)
+            failed = isinstance(found, Failure)
             self.note(replace(lost, reason=found.reason, detail=found.detail) if failed else found)
 
     def in_turns(self, queues: Iterable[deque[WantedFile]]) -> Iterator[WantedFile]:

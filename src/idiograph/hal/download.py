@@ -20,12 +20,13 @@ import httpx2
 
 from idiograph import runner
 from idiograph.hal.courier import SITES, PoliteClient
-from idiograph.hal.fetch import LEDGER, PASSING, FetchEntry, Progress, WantedFile
+from idiograph.hal.fetch import LEDGER, PASSING, FetchEntry, WantedFile
 from idiograph.hal.licence import permits
 from idiograph.hal.records import KIND as RECORDS
 from idiograph.hal.records import MAKE as HARVEST
 from idiograph.hal.records import pdf_name, read_records
 from idiograph.recipe import DownloadRecipe
+from idiograph.runner import Progress
 from idiograph.store import (
     MANIFEST,
     Manifest,

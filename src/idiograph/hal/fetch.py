@@ -3,7 +3,6 @@
 import hashlib
 import os
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -23,8 +22,6 @@ LEDGER = "ledger.jsonl"
 HOPS = 10
 HEAD, TAIL = 1024, 4096  # where readers look for %PDF- and %%EOF
 PASSING = frozenset({"server error", "too many requests", "no answer", "cut off", DIED})  # may go better later
-
-Progress = Callable[[int, int | None, str], None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ last stands. A folder holds one query.
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
@@ -26,6 +26,7 @@ from idiograph.hal.metadata import JUNK, Unfit, first_text, to_record
 from idiograph.hal.ratelimit import SiteRate, retry_after, user_agent
 from idiograph.hal.records import KIND, MAKE, Record, record_ids, to_line
 from idiograph.recipe import HarvestRecipe
+from idiograph.runner import Progress
 from idiograph.store import (
     MANIFEST,
     Ledger,
@@ -47,8 +48,6 @@ MAX_ANSWER = 256 << 20  # bytes; a page of 200 records with their TEI is about 8
 # Settings that say what is harvested; the others only say how gently. The first three may differ from round to round.
 ASKED = ("since", "until", "limit", "server", "portal", "query", "date", "lang", "domain", "doctype", "licence",
          "roles", "files", "tei", "rows")  # fmt: skip
-
-Progress = Callable[[int, int | None, str], None]
 
 
 class AskHalAgain(Exception):

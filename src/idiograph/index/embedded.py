@@ -18,7 +18,7 @@ from idiograph.index.passages import Passage, passage_blocks
 from idiograph.index.quantize import QuantizedPatches, from_bytes, pack_vectors, to_bytes
 from idiograph.index.tables import SPAN
 from idiograph.recipe import IndexRecipe
-from idiograph.runner import Failure, run_items
+from idiograph.runner import Failure, Progress, Workers
 from idiograph.style.model import Style
 from idiograph.style.tokens import Floats
 from idiograph.types import Document
@@ -26,7 +26,6 @@ from idiograph.types import Document
 BLOCK = 512  # passages embedded and written at once
 PER_PASSAGE = 4  # patches of a passage that directions are learned from
 Opener = Callable[[], Style]
-EmbeddingProgress = Callable[[int], None]
 
 WRITTEN = pa.schema([f for f in SPAN if f.name not in ("change", "sketch")])
 
@@ -35,19 +34,17 @@ WRITTEN = pa.schema([f for f in SPAN if f.name not in ("change", "sketch")])
 class EmbeddingWorkers:
     """Who embeds: this process with the style that it has, or workers that each open their own."""
 
-    runner: str = "inline"
-    workers: int | None = None
-    address: str | None = None
+    team: Workers = field(default_factory=Workers)
     opener: Opener | None = None
 
     def embed(self, style: Style, texts: Iterable[list[str]], dtype: str) -> Iterator[QuantizedPatches]:
-        if self.runner == "inline":
+        if self.team.runner == "inline":
             yield from (pack_texts(style, some, dtype) for some in texts)
             return
         if self.opener is None:
-            raise InputError(f"the runner '{self.runner}' needs to know how a worker opens the model")
+            raise InputError(f"the runner '{self.team.runner}' needs to know how a worker opens the model")
         work = partial(embed, pickle.dumps(self.opener), dtype)
-        for found in run_items(work, texts, self.runner, self.workers, self.address):
+        for found in self.team.map(work, texts):
             if isinstance(found, Failure):
                 raise InputError(f"passages could not be embedded: {found.reason} ({found.detail})")
             yield found
@@ -90,7 +87,7 @@ class EmbeddedPassages:
         style: Style,
         recipe: IndexRecipe,
         crew: EmbeddingWorkers,
-        told: EmbeddingProgress | None = None,
+        progress: Progress | None = None,
     ) -> None:
         """Embed documents into the file; each id may come once."""
         here, there = tee(passage_blocks(documents, recipe, BLOCK))
@@ -100,8 +97,8 @@ class EmbeddedPassages:
                 self._note(ids, found, vectors)
                 if found:
                     writer.write(passage_batch(found, vectors))
-                if told:
-                    told(len(self.ids))
+                if progress:
+                    progress(len(self.ids), None, "embedding passages")
         if len(set(self.documents)) < len(self.documents):
             twice = Counter(self.documents).most_common(1)[0][0]
             raise InputError(f"document '{twice}' was given twice; give each document once")

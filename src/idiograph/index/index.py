@@ -32,6 +32,7 @@ from idiograph.index.passages import Hit, Passage
 from idiograph.index.quantize import QuantizedPatches, from_bytes, join_packed, score_all, vector_width
 from idiograph.index.tables import BROKEN, IndexState, IndexTables, end_to_end, new_change
 from idiograph.recipe import IndexRecipe
+from idiograph.runner import Progress
 from idiograph.store import locked_folder, write_json
 from idiograph.style.model import Style
 from idiograph.style.patches import Patches
@@ -80,7 +81,7 @@ class Index:
         overwrite: bool = False,
         crew: EmbeddingWorkers | None = None,
         storage: Mapping[str, str] | None = None,
-        progress: Callable[[int], None] | None = None,
+        progress: Progress | None = None,
     ) -> "Index":
         """Embed documents and write them as a new index."""
         recipe = recipe or IndexRecipe()
@@ -112,7 +113,7 @@ class Index:
         documents: Iterable[Document],
         *,
         crew: EmbeddingWorkers | None = None,
-        progress: Callable[[int], None] | None = None,
+        progress: Progress | None = None,
     ) -> int:
         """Add documents; those that are there already are replaced. All of them or none. Returns the number of passages."""
         with self._writing() as room:

@@ -14,7 +14,7 @@ from idiograph.index.embedded import EmbeddingWorkers, opened_style
 from idiograph.index.filter import Filter
 from idiograph.index.index import Index
 from idiograph.index.passages import Hit
-from idiograph.runner import Failure, run_items
+from idiograph.runner import Failure
 from idiograph.style.patches import Patches
 from idiograph.style.tokens import Floats, Ints
 
@@ -33,25 +33,25 @@ def search_parts(
     crew: EmbeddingWorkers | None = None,
 ) -> list[list[Hit]]:
     """`index.search_many`, with the index cut into `parts` that the crew's workers look at."""
-    team = crew or EmbeddingWorkers()
+    crew = crew or EmbeddingWorkers()
     if parts == 1 or not len(index):
         return index.search_many(texts, k, only=only, exact=exact, depth=depth)
-    reach, asked, allowed = reach_of(index, team), index.embed(texts), index.rows(only or Filter())
+    reach, asked, allowed = reach_of(index, crew), index.embed(texts), index.rows(only or Filter())
     shares, depth = np.array_split(allowed, parts), enough_documents(len(allowed), k, depth)
     if exact or len(allowed) <= depth:
         nearest = [allowed] * len(texts)
     else:
         nearest = best_of_parts(
-            spread_over_workers(partial(propose_candidates, reach, asked, depth), shares, team, index), depth
+            spread_over_workers(partial(propose_candidates, reach, asked, depth), shares, crew, index), depth
         )
         if depth > (last := finalists(depth, k)):
             rough = spread_over_workers(
-                partial(narrow_candidates, reach, asked), divide_index(nearest, shares), team, index
+                partial(narrow_candidates, reach, asked), divide_index(nearest, shares), crew, index
             )
             nearest = best_of_parts(rough, last)
     wanted = divide_index(nearest, shares)
     return best_documents(
-        index, spread_over_workers(partial(rescore_candidates, reach, asked), wanted, team, index), wanted, k
+        index, spread_over_workers(partial(rescore_candidates, reach, asked), wanted, crew, index), wanted, k
     )
 
 
@@ -60,14 +60,14 @@ def divide_index(nearest: list[Ints], shares: list[Ints]) -> list[list[Ints]]:
     return [[np.intersect1d(rows, share) for rows in nearest] for share in shares]
 
 
-def reach_of(index: Index, team: EmbeddingWorkers) -> Reach:
+def reach_of(index: Index, crew: EmbeddingWorkers) -> Reach:
     """How a worker comes by the index: in this process it is there, elsewhere it is opened once."""
-    if team.runner == "inline":
+    if crew.team.runner == "inline":
         return lambda: index
-    if team.opener is None:
-        raise InputError(f"the runner '{team.runner}' needs to know how a worker opens the model")
+    if crew.opener is None:
+        raise InputError(f"the runner '{crew.team.runner}' needs to know how a worker opens the model")
     storage = tuple(sorted(index.shelf.storage.items()))
-    return partial(reopen_index, index.where, index.version, pickle.dumps(team.opener), storage)
+    return partial(reopen_index, index.where, index.version, pickle.dumps(crew.opener), storage)
 
 
 @lru_cache(maxsize=2)
@@ -79,10 +79,10 @@ def reopen_index(where: str, version: str, opener: bytes, storage: tuple[tuple[s
 
 
 def spread_over_workers(
-    function: Callable[[Any], Any], items: Iterable[Any], team: EmbeddingWorkers, index: Index
+    function: Callable[[Any], Any], items: Iterable[Any], crew: EmbeddingWorkers, index: Index
 ) -> list[Any]:
     """A function over the parts, on the crew's workers."""
-    found = list(run_items(function, items, team.runner, team.workers, team.address))
+    found = list(crew.team.map(function, items))
     for one in found:
         if isinstance(one, Failure):
             raise InputError(f"a part of index '{index.where}' could not be searched: {one.reason} ({one.detail})")

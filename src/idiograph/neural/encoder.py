@@ -22,7 +22,7 @@ from idiograph.errors import ModelError
 from idiograph.neural import layers as modules
 from idiograph.neural.layers import PatchPooling, published_starts, word_starts
 from idiograph.neural.windows import padded_groups, token_windows
-from idiograph.style.model import Progress
+from idiograph.runner import Progress
 from idiograph.style.patches import Patches, parse_policy, patch_extents
 from idiograph.style.tokens import Tokens
 
@@ -141,7 +141,7 @@ class TorchEncoder:
             for at, part in zip(batch, self._embed(rows, patch), strict=True):
                 parts[at] = part
             if progress:
-                progress(len(parts), len(tokens))
+                progress(len(parts), len(tokens), "reading texts")
         vectors, chars = zip(*(parts[at] for at in range(len(tokens))), strict=True)
         lengths = np.array([len(v) for v in vectors], dtype=np.int64)
         return Patches(np.concatenate(vectors), lengths, np.concatenate(chars))

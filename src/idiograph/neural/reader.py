@@ -22,10 +22,11 @@ from idiograph.neural.layers import PatchPooling
 from idiograph.neural.maxsim.padded import fusible, torch_maxsim
 from idiograph.neural.training.batches import PAD_TO, Batches, Order
 from idiograph.neural.training.distributed import choose_device
-from idiograph.neural.training.loop import Log, Progress, Result, TrainSettings, fit_model
+from idiograph.neural.training.loop import Log, Result, TrainSettings, fit_model
 from idiograph.neural.training.loss import lowered_scores
 from idiograph.neural.training.optimize import State, snapshot
 from idiograph.neural.triplets import Triplets, name_number
+from idiograph.runner import Progress
 from idiograph.style.tokens import Ints
 
 Floats = NDArray[np.float32]

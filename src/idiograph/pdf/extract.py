@@ -11,7 +11,7 @@ import json
 import os
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -19,12 +19,12 @@ from functools import partial
 from itertools import islice
 from pathlib import Path
 
-from idiograph import runner
 from idiograph.errors import ArtifactError, InputError
 from idiograph.pdf.extractor import Extraction, Extractor
 from idiograph.pdf.grobid import Grobid
 from idiograph.pdf.workers import Embedded, extract_one, own_name
 from idiograph.recipe import ExtractRecipe
+from idiograph.runner import Failure, Progress, Workers, shard
 from idiograph.store import (
     MANIFEST,
     Ledger,
@@ -46,8 +46,6 @@ WORK = ".work"  # a folder per shard, with its lock, its ledger and the file tha
 STATUSES = (200, 204, 400, 404, 408, 409, 413, 429, 500, 502, 503, 504, 507)
 SUFFIX = ".grobid.tei.xml"
 
-Progress = Callable[[int, int | None, str], None]
-
 
 @dataclass(frozen=True, slots=True)
 class ExtractEntry:
@@ -68,7 +66,7 @@ def extract(
 ) -> Manifest:
     """Extract every PDF of this part. The manifest has no fingerprint while other parts are to come."""
     sizes = find_pdfs(pdfs)
-    mine = list(runner.shard(sizes, part, key=str))
+    mine = list(shard(sizes, part, key=str))
     work = out / WORK / part.replace("/", "-of-")
     with explain_failed_writes(out), locked_folder(work):
         done = extract_entries(out)
@@ -217,10 +215,10 @@ class Shift:
 
     def on_cluster(self, todo: Mapping[str, int], recipe: ExtractRecipe) -> None:
         paths = (self.pdfs.resolve() / name for name in todo)
-        work, where = partial(extract_one, settings=recipe.model_dump_json()), recipe.address or None
-        results = runner.run_items(work, paths, "ray", recipe.workers or None, where)
+        work = partial(extract_one, settings=recipe.model_dump_json())
+        results = Workers("ray", recipe.workers or None, recipe.address or None).map(work, paths)
         for (name, size), result in zip(todo.items(), results, strict=True):
-            lost = isinstance(result, runner.Failure)
+            lost = isinstance(result, Failure)
             self.keep(name, size, Extraction(500, reason=result.reason, passing=True) if lost else result, own_name())
             self.tally.count(name)
 

@@ -1,6 +1,6 @@
 """From mined triplets to a pack: what is trained on, what is measured on, and which models are to be made."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,12 +11,12 @@ from idiograph.errors import InputError
 from idiograph.evaluate.problems import NOBODY, Problem, read_problems
 from idiograph.mining.triplets import configurations, read_triplets, splits
 from idiograph.neural.triplets import Triplets, read_folder
+from idiograph.runner import Progress
 from idiograph.store import write_json
 from idiograph.study.bench import Bench, Bools, collect_bench, save_bench, smaller_pool
 from idiograph.study.pack import LISTING, Problems
 from idiograph.study.plan import StudyRun
 
-Progress = Callable[[int, int | None, str], None]
 CHARS = 7  # of a token at most, on average: what no model reads is not packed
 
 

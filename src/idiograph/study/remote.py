@@ -10,17 +10,17 @@ import argparse
 import math
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 
+from idiograph.runner import Progress
 from idiograph.study.pack import Pack
 from idiograph.study.plan import StudyRun
 from idiograph.study.results import RunOutcome, Store
 
-Tell = Callable[[int, int, str], None]  # done, of how many, what
 _packs: dict[Path, Pack] = {}  # a worker opens its pack once
 
 
@@ -68,7 +68,7 @@ def outcomes(
                 yield held.pop(future), error if error is not None else future.result()
 
 
-def perform_run(pack: Pack, out: Path, means: Means, tell: Tell) -> tuple[int, int]:
+def perform_run(pack: Pack, out: Path, means: Means, tell: Progress) -> tuple[int, int]:
     """Do what is left of a pack's runs; returns how many were done, and how many failed."""
     store, begun = Store(out), time.monotonic()
     there = set().union(*(Store(folder).names() for folder in (out, *means.done)))
@@ -96,7 +96,7 @@ def result_words(found: RunOutcome | BaseException) -> str:
     return f"{score}{found.about['seconds']:.1f} s"
 
 
-def write_line(done: int, total: int, what: str) -> None:
+def write_line(done: int, total: int | None, what: str) -> None:
     sys.stderr.write(f"{done}/{total} {what}\n")
     sys.stderr.flush()
 

@@ -8,7 +8,7 @@ report   tables, figures and claims
 
 import json
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from idiograph.corpus.stats import corpus_statistics
 from idiograph.errors import InputError, SpecError
 from idiograph.mining.mine import mine_triplets
 from idiograph.recipe import Recipe
+from idiograph.runner import Progress
 from idiograph.spec import unknown_choice
 from idiograph.store import MANIFEST, Manifest, locked_folder, seal, write_json
 from idiograph.study.claims import all_claims
@@ -38,7 +39,6 @@ QUICK_PORTIONS = Portions(200, (2, 4), 36, 90, (20, 60), (2, 4), 128)
 QUICK_MINING: dict[str, Any] = {"sentences": (2, 4), "fractions": (0.5, 0.15, 0.35), "per_document": 4}
 MINING: dict[str, Any] = {"sentences": (2, 4, 6, 8, 10), "rule": ("base", "unrestricted", "ict")}
 ENTROPY_DOCUMENTS, FIELDS = 2000, 13  # of a corpus that are looked at
-Progress = Callable[[int, int | None, str], None]
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,6 @@
 """Do one run of a study: train, read every bench, and hand back numbers alone. The part that wants a GPU."""
 
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +8,7 @@ import numpy as np
 
 from idiograph.measures.ranking import rank_scores
 from idiograph.neural.reader import DevicePatches, Given, OpenedTrial
+from idiograph.runner import Progress
 from idiograph.study.bench import Bench, Ints
 from idiograph.study.measure import DEPTH, Scores, alignment, pair_cosines, read_bench, uniformity_parts
 from idiograph.study.pack import Pack, Problems
@@ -16,7 +16,6 @@ from idiograph.study.plan import UNTRAINED, StudyRun
 from idiograph.study.results import RunOutcome
 
 CUT_TEXTS = 200  # texts of which a learned model's boundaries are looked at
-Progress = Callable[[int, int | None, str], None]
 
 
 def carry_out(

@@ -1,6 +1,6 @@
 """Style = an encoder, read at a grain, with a way to compare. The same weights can be read at any grain."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,12 +9,12 @@ from typing import Literal, Protocol
 import numpy as np
 
 from idiograph.errors import SpecError, TooShort
+from idiograph.runner import Progress
 from idiograph.spec import unknown_choice
 from idiograph.style.patches import Patches, parse_policy
 from idiograph.style.score import scorer
 from idiograph.style.tokens import Bools, Floats, Ints, Tokens
 
-Progress = Callable[[int, int], None]
 KEEP = ("all", "words")
 READINGS = ("published", "sound")
 TOKEN_BY_TOKEN = "ngram:1"

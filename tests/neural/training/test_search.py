@@ -18,6 +18,7 @@ from idiograph.neural.training.search import (
     search_settings,
 )
 from idiograph.neural.triplets import triplets_from_rows
+from idiograph.runner import Workers
 
 SHARED = {"patch": "ngram:2", "batch": 4, "max_length": 64, "anchors": 20, "pool": 40, "save_every": 1000}
 SPACE = Space({"lr": {"low": 1e-5, "high": 1e-2, "log": True}, "tau": [0.05, 0.2]}, SHARED)
@@ -94,7 +95,7 @@ def test_a_search_goes_on_where_it_was_and_may_be_prolonged(data, backbones, tmp
 def test_others_find_what_one_finds(data, backbones, tmp_path, runner):
     pytest.importorskip("ray" if runner == "ray" else "multiprocessing", reason="Ray is not installed")
     one = search(data, backbones, tmp_path / "one", trials=2)
-    many = search(data, backbones, tmp_path / "many", trials=2, runner=runner, workers=2)
+    many = search(data, backbones, tmp_path / "many", trials=2, team=Workers(runner, 2))
     assert [(o.trial.number, o.score) for o in one] == [(o.trial.number, o.score) for o in many]
 
 

@@ -14,12 +14,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from idiograph.runner import Progress
 from idiograph.style.patches import Patches
 from idiograph.style.score import patch_rows, score_tiles
 from idiograph.style.stream import WantedScores, length_runs, of_one, score_rows
 from idiograph.style.tokens import Bools, Floats, Ints
 
-Progress = Callable[[int, int | None, str], None]
 Blocks = Iterator[tuple[slice, Floats]]
 LARGEST = 127
 ANCHOR_ROWS, TILE_ROWS = 2048, 512  # a tile of products is 4 MB, which stay in the cache

@@ -32,10 +32,10 @@ from idiograph.neural.training.optimize import (
     snapshot,
 )
 from idiograph.neural.training.validate import PatchReader, Probe, examine
+from idiograph.runner import Progress
 from idiograph.spec import unknown_choice
 
 PRECISIONS = ("auto", "bf16", "fp16", "fp32")
-Progress = Callable[[int, int | None, str], None]
 Log = Callable[[int, Mapping[str, float]], None]
 
 

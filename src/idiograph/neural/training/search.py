@@ -13,8 +13,8 @@ import json
 import math
 import shutil
 import tomllib
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -22,12 +22,11 @@ from typing import Any
 
 from idiograph.errors import ArtifactError, InputError, ModelError, SpecError
 from idiograph.recipe import Recipe, make_recipe
-from idiograph.runner import Failure, run_items
+from idiograph.runner import Failure, Progress, Workers
 from idiograph.store import locked_folder
 
 HALVING = 3  # one in three goes on, with three times the steps
 SPACE, DONE, BEST = "space.json", "trials.jsonl", "best"
-Progress = Callable[[int, int | None, str], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +56,13 @@ class TrialOutcome:
 
 @dataclass(frozen=True, slots=True)
 class SearchPlan:
-    """How long to search. `steps` are those of the last rung; `runner` says where trials run, `workers` how many at once."""
+    """How long to search. `steps` are those of the last rung; `team` says where trials run, and how many at once."""
 
     trials: int = 12
     rungs: int = 1
     steps: int = 500
     seed: int = 7
-    runner: str = "inline"
-    workers: int | None = 1
-    address: str | None = None
+    team: Workers = field(default_factory=partial(Workers, workers=1))
     ablate: bool = False  # each choice by itself in place of draws
 
     def __post_init__(self) -> None:
@@ -174,7 +171,7 @@ def search_settings(
         outcomes = begin_search(output, space, search)
         for trials in rungs(space, search, outcomes):
             new = [trial for trial in trials if not any(same_value(trial, o.trial) for o in outcomes)]
-            for found in run_items(work, new, search.runner, search.workers, search.address):
+            for found in search.team.map(work, new):
                 outcomes.append(write_outcome(output, found))
                 if progress:
                     progress(len(outcomes), count_trials(search), f"{len(outcomes)} trials")

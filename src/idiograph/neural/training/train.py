@@ -15,7 +15,7 @@ from idiograph.neural.training.adapters import merge_adapters, merged_weights
 from idiograph.neural.training.batches import Batches, Order
 from idiograph.neural.training.distort import with_distorted
 from idiograph.neural.training.distributed import join_processes, process_rank, world
-from idiograph.neural.training.loop import Log, Progress, Result, TrainSettings, fit_model
+from idiograph.neural.training.loop import Log, Result, TrainSettings, fit_model
 from idiograph.neural.training.loss import WITH_TAU
 from idiograph.neural.training.optimize import State, snapshot
 from idiograph.neural.training.rarity import weigh_wording
@@ -23,10 +23,11 @@ from idiograph.neural.training.reporters import reporting
 from idiograph.neural.training.teacher import Teacher
 from idiograph.neural.training.validate import probe
 from idiograph.neural.triplets import Triplets, author_sets_differ, open_triplets
+from idiograph.runner import Progress
 from idiograph.store import MANIFEST, Manifest, digest, locked_folder, seal, timestamp
 from idiograph.style.model import Ranker
 
-__all__ = ["DataSettings", "ModelSettings", "Progress", "Result", "TrainSettings", "fit_model", "train_model_on"]
+__all__ = ["DataSettings", "ModelSettings", "Result", "TrainSettings", "fit_model", "train_model_on"]
 Settings = TypeVar("Settings")
 CHECKPOINT, LAST, HISTORY = "checkpoint", "last", "history.jsonl"
 HELD_OUT = "row: a text, document or author-set of it is held out for validation or test"
