@@ -7,7 +7,6 @@ again, and comes out as a `Failure` if that kills its worker too.
 """
 
 import atexit
-import hashlib
 import logging
 import os
 import pickle
@@ -28,6 +27,7 @@ from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
 
 from idiograph.errors import InputError, ServiceError, SpecError
+from idiograph.seeded import hash_text
 from idiograph.spec import unknown_choice
 
 Item = TypeVar("Item")
@@ -90,7 +90,7 @@ def shard(items: Iterable[Item], part: str, key: Callable[[Item], str]) -> Itera
 
 def bucket(key: str, of: int) -> int:
     """Which of `of` equal buckets a key falls into; stable across machines, runs and versions."""
-    return int.from_bytes(hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big") % of
+    return hash_text(key) % of
 
 
 def cores() -> int:

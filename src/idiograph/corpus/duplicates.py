@@ -6,7 +6,6 @@ compared; those that are the same work are joined. Titles and authors are kept a
 little more than its signature and its id: 0.6 kilobytes.
 """
 
-import hashlib
 import re
 from array import array
 from collections.abc import Iterable, Iterator
@@ -16,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from idiograph.seeded import hash_text
 from idiograph.types import fold
 
 BINS = 128
@@ -87,8 +87,8 @@ class _Shelf:
         for entry in batch:
             key = title_key(entry.title)
             self.ids.append(entry.id)
-            self.titles.append(_hash(key) if key else 0)
-            self.authors.extend(map(_hash, entry.authors))
+            self.titles.append(hash_text(key) if key else 0)
+            self.authors.extend(map(hash_text, entry.authors))
             self.ends.append(len(self.authors))
             self.lengths.append(len(entry.text))
         self.data += shingle_signatures([entry.text for entry in batch]).tobytes()
@@ -99,10 +99,6 @@ class _Shelf:
     @property
     def signatures(self) -> np.ndarray:
         return np.frombuffer(self.data, dtype=np.uint32).reshape(-1, BINS)
-
-
-def _hash(text: str) -> int:
-    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "big")
 
 
 def title_key(title: str) -> str:

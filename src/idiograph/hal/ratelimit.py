@@ -1,7 +1,6 @@
 """How to be a good guest on a server: who we are, how often we ask, how long we wait. Speaks to no server itself."""
 
 import fcntl
-import hashlib
 import re
 import threading
 import time
@@ -14,6 +13,8 @@ from pathlib import Path
 from typing import IO
 from urllib.parse import urlsplit
 from uuid import uuid4
+
+from idiograph.seeded import hash_text
 
 HOME = "https://github.com/idiograph/idiograph"
 LONGEST = 300.0  # seconds; a server that asks for more is asked again after this
@@ -135,7 +136,7 @@ class SharedRate(SiteRate):
     @contextmanager
     def held(self, where: str, names: list[str]) -> Iterator[IO[str] | None]:
         """The first of some files of a site that can be locked; None if the run is stopped before."""
-        site = hashlib.blake2b(where.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+        site = f"{hash_text(where):016x}"
         paths = [self.folder / f"{site}.{name}" for name in names]
         while not self.stop.is_set():
             for path in paths:

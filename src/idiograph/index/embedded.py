@@ -1,7 +1,6 @@
 """Documents cut, embedded and packed into a temporary file, before anything is written to an index: here, in processes or on
 a cluster. What comes out does not depend on where the work was done."""
 
-import hashlib
 import pickle
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -19,6 +18,7 @@ from idiograph.index.quantize import QuantizedPatches, from_bytes, pack_vectors,
 from idiograph.index.tables import SPAN
 from idiograph.recipe import IndexRecipe
 from idiograph.runner import Failure, Progress, Workers
+from idiograph.seeded import hash_text
 from idiograph.style.model import Style
 from idiograph.style.tokens import Floats
 from idiograph.types import Document
@@ -120,7 +120,7 @@ class EmbeddedPassages:
 
     def sample(self, count: int) -> Floats:
         """About `count` patches to learn from: chosen by the passages' ids alone, and in their order."""
-        chosen = set(sorted(self.ids, key=lottery)[: -(-count // PER_PASSAGE)])
+        chosen = set(sorted(self.ids, key=hash_text)[: -(-count // PER_PASSAGE)])
         drawn: dict[str, Floats] = {}
         for some, vectors in self.batches():
             ids = some["id"].to_pylist()
@@ -135,10 +135,6 @@ def few_passages(vectors: QuantizedPatches, ids: list[str]) -> dict[str, Floats]
     wide = vectors.wide()
     steps = [np.unique(np.linspace(0, n - 1, PER_PASSAGE).astype(int)) for n in wide.lengths]
     return {name: wide.vectors[start + step] for name, start, step in zip(ids, wide.starts, steps, strict=True)}
-
-
-def lottery(name: str) -> bytes:
-    return hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest()
 
 
 def passage_batch(found: list[Passage], vectors: QuantizedPatches) -> pa.RecordBatch:

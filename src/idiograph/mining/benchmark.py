@@ -4,7 +4,6 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from idiograph.errors import InputError
 from idiograph.mining.triplets import locate_triplets, read_triplets, splits
+from idiograph.seeded import hash_text
 from idiograph.store import read_manifest
 from idiograph.types import Span
 
@@ -64,7 +64,7 @@ class Benchmark:
         """
         if size >= len(self.pool):
             return self
-        keys = [blake2b(f"{seed}/{s.doc_id}/{s.text}".encode(), digest_size=8).digest() for s in self.pool]
+        keys = [hash_text(f"{seed}/{s.doc_id}/{s.text}") for s in self.pool]
         kept = sorted(sorted(range(len(keys)), key=keys.__getitem__)[:size])
         place = np.full(len(self.pool), -1, np.int64)
         place[kept] = np.arange(size)

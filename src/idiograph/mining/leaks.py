@@ -7,7 +7,6 @@ A sentence counts from eight words on: "The results are as follows." proves noth
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
-from hashlib import blake2b
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from idiograph.corpus.duplicates import shingle_signatures
 from idiograph.mining.split import Splits
+from idiograph.seeded import hash_text
 from idiograph.text.words import BARE_WORD
 
 MIN_WORDS = 8
@@ -67,7 +67,7 @@ def sentences_of(text: str) -> Iterable[int]:
     for sentence in _END.split(text.lower()):
         words = BARE_WORD.findall(sentence)
         if len(words) >= MIN_WORDS:
-            yield int.from_bytes(blake2b(" ".join(words).encode("utf-8", "replace"), digest_size=8).digest(), "big")
+            yield hash_text(" ".join(words))
 
 
 def print_bands(sketch: NDArray[np.uint16]) -> Hashes:

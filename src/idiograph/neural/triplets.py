@@ -3,7 +3,6 @@
 Reads what `idiograph mine` writes, JSON lines, and an .npz file of its own that needs nothing but numpy to open.
 """
 
-import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ import numpy as np
 
 from idiograph.errors import InputError
 from idiograph.mining.triplets import ROLES, locate_triplets, read_rows
+from idiograph.seeded import hash_text
 from idiograph.style.tokens import Ints
 
 Passage = tuple[str, str, str] | tuple[str, str, str, str]  # text, author-set, document, and its field if it is known
@@ -59,7 +59,7 @@ def author_sets_differ(part: Triplets, held: Sequence[Triplets]) -> Triplets:
 
 def name_number(text: str) -> int:
     """A 63-bit number for a name, the same in every process; two names of a million collide once in 10⁷ runs."""
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") >> 1
+    return hash_text(text) >> 1
 
 
 def triplets_from_rows(rows: Iterable[Sequence[Passage]], name: str = "triplets") -> Triplets:

@@ -6,13 +6,13 @@ no choice that matters, and a span costs a few hundred bytes on disk.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from idiograph.seeded import hash_text
 from idiograph.text.words import WORD
 
 VOCABULARY = 1 << 16
@@ -26,7 +26,7 @@ Longs = NDArray[np.int64]
 
 class _Codes(dict[str, int]):
     def __missing__(self, word: str) -> int:
-        self[word] = int.from_bytes(blake2b(word.encode("utf-8", "replace"), digest_size=2).digest(), "big")
+        self[word] = hash_text(word, size=2)
         return self[word]
 
 
