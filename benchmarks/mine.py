@@ -121,7 +121,7 @@ def timed(corpus: Path, out: Path, workers: int) -> dict[str, Any]:
     opened = Corpus(corpus)
     settings = make_recipe("sound", {"mine": {"per_document": PER_DOCUMENT, "spans_per_document": SPANS}}).mine
     counts = mine_triplets(
-        opened, settings, out, team=Workers("processes" if workers > 1 else "inline", workers, None, note)
+        opened, settings, out, workers=Workers("processes" if workers > 1 else "inline", workers, None, note)
     )
     note(0, None, "the end")
     triplets = sum(sum(splits.values()) for splits in counts.values())

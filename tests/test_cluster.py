@@ -90,7 +90,7 @@ def test_extraction_survives_the_death_of_a_node(cluster: Any, second: Any, pdfs
 
 def test_a_corpus_from_two_nodes_is_that_of_one_process(cluster: Any, second: Any, tmp_path: Path) -> None:
     build_corpus(read_documents(WORLD), tmp_path / "here")
-    build_corpus(read_documents(WORLD), tmp_path / "there", team=Workers("ray", None, str(cluster.address)))
+    build_corpus(read_documents(WORLD), tmp_path / "there", workers=Workers("ray", None, str(cluster.address)))
     assert contents(tmp_path / "there") == contents(tmp_path / "here")
 
 
@@ -98,7 +98,7 @@ def test_a_corpus_survives_the_death_of_a_node(cluster: Any, second: Any, tmp_pa
     build_corpus(read_documents(WORLD), tmp_path / "here")
     killer = Killer(cluster, second, after=700)
     build_corpus(
-        killer.watch(read_documents(WORLD)), tmp_path / "there", team=Workers("ray", None, str(cluster.address))
+        killer.watch(read_documents(WORLD)), tmp_path / "there", workers=Workers("ray", None, str(cluster.address))
     )
     assert killer.node is None
     assert contents(tmp_path / "there") == contents(tmp_path / "here")

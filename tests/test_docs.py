@@ -85,22 +85,3 @@ def test_the_readme_is_short_and_names_the_two_commands():
 def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\((?!http)([^)#]+)", page.read_text(encoding="utf-8")):
         assert (page.parent / target).exists(), f"{page.name}: {target}"
-
-
-def test_doctests_hold():
-    import doctest
-    import importlib
-
-    modules = [
-        "spec",
-        "types",
-        "answer.calibrate",
-        "text.words",
-        "rankers.bm25",
-        "corpus.readers",
-        "style.patches",
-    ]
-    for name in modules:
-        found = doctest.testmod(importlib.import_module(f"idiograph.{name}"))
-        assert found.attempted > 0
-        assert found.failed == 0

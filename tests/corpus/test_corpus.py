@@ -159,8 +159,8 @@ def test_every_runner_and_any_number_of_workers_gives_the_same_corpus(tmp_path):
     from idiograph.runner import Workers
 
     prints = set()
-    for name, team in {"a": Workers(), "b": Workers("processes", 2)}.items():
-        build_corpus(read_documents("anthology"), tmp_path / name, team=team)
+    for name, workers in {"a": Workers(), "b": Workers("processes", 2)}.items():
+        build_corpus(read_documents("anthology"), tmp_path / name, workers=workers)
         prints.add(Corpus(tmp_path / name).manifest.fingerprint)
     assert len(prints) == 1
 
@@ -197,7 +197,7 @@ def test_quality_signals_stand_beside_the_documents_when_asked_for(tmp_path, run
     from idiograph.runner import Workers
 
     build_corpus(
-        some(5, lang="en"), tmp_path / "c", PLAIN.model_copy(update={"signals": True}), team=Workers(runner, 1)
+        some(5, lang="en"), tmp_path / "c", PLAIN.model_copy(update={"signals": True}), workers=Workers(runner, 1)
     )
     rows = pq.read_table(tmp_path / "c" / "en" / "signals-00000-of-00001.parquet").to_pylist()
     assert [row["id"] for row in rows] == [document.id for document in Corpus(tmp_path / "c")]

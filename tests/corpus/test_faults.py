@@ -155,7 +155,7 @@ class Deadly(str):
 def test_a_document_that_kills_its_worker_is_lost_alone(tmp_path: Path) -> None:
     some = [Document(f"d{n}", f"Text number {n}, in a few words.", (Author("A"),), lang="en") for n in range(6)]
     items = [*some[:3], Document("deadly", Deadly("Do not read this."), (Author("A"),), lang="en"), *some[3:]]
-    built = build_corpus(items, tmp_path / "c", PLAIN, team=Workers("processes", 1))
+    built = build_corpus(items, tmp_path / "c", PLAIN, workers=Workers("processes", 1))
     assert [document.id for document in Corpus(tmp_path / "c")] == [f"d{n}" for n in range(6)]
     assert built.failures == (UnreadableSource("deadly", "its worker died"),)
 

@@ -381,8 +381,8 @@ def test_the_last_change_that_touched_a_document_counts():
 WRITER = """
 import sys
 sys.path.insert(0, sys.argv[2])
-from idiograph.answer.index import Index
-from idiograph.corpus.anthology import anthology
+from idiograph.index.index import Index
+from idiograph.synth.anthology import anthology
 from hashed import hashed_style
 index = Index.open(sys.argv[1], hashed_style())
 essays = list(anthology())

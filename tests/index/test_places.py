@@ -118,18 +118,18 @@ def test_parts_agree_on_who_is_scored_with_all_patches(local, monkeypatch):
 
 def test_workers_must_know_how_to_open_the_model(local, tmp_path, style):
     with pytest.raises(InputError, match="needs to know how a worker opens the model"):
-        Index.build(ESSAYS[:2], tmp_path / "index", style, crew=EmbeddingWorkers(Workers("processes")))
+        Index.build(ESSAYS[:2], tmp_path / "index", style, workers=EmbeddingWorkers(Workers("processes")))
     with pytest.raises(InputError, match="needs to know how a worker opens the model"):
-        search_parts(local, ASKED, parts=2, crew=EmbeddingWorkers(Workers("processes")))
+        search_parts(local, ASKED, parts=2, workers=EmbeddingWorkers(Workers("processes")))
 
 
-def same_everywhere(local: Index, folder, crew: EmbeddingWorkers) -> None:
-    """Embedded and searched by a crew, an index is the one that this process makes."""
-    built = Index.build(ESSAYS[:30], folder, local.style, crew=crew)
+def same_everywhere(local: Index, folder, workers: EmbeddingWorkers) -> None:
+    """Embedded and searched by several workers, an index is the one that this process makes."""
+    built = Index.build(ESSAYS[:30], folder, local.style, workers=workers)
     every = np.arange(len(local))
     assert built.passages == local.passages
     assert (built._stored(every).codes == local._stored(every).codes).all()
-    found = search_parts(built, ASKED, 8, depth=40, parts=3, crew=crew)
+    found = search_parts(built, ASKED, 8, depth=40, parts=3, workers=workers)
     whole = local.search_many(ASKED, 8, depth=40)
     assert [[h.passage for h in hits] for hits in found] == [[h.passage for h in hits] for hits in whole]
 

@@ -21,9 +21,9 @@ CHANGES = {"sentences": 2, "per_document": 2, "spans_per_document": 2, "negative
 DIES = """
 import json, os, signal, sys
 from pathlib import Path
-from idiograph.corpus.documents import Corpus
-from idiograph.corpus.mine import mine
-from idiograph.recipe import recipe
+from idiograph.corpus.corpus import Corpus
+from idiograph.mining.mine import mine_triplets
+from idiograph.recipe import make_recipe
 
 left = int(sys.argv[3])
 WATCHED = {"open", "os.mkdir", "os.remove", "os.rename", "os.rmdir", "shutil.rmtree"}
@@ -35,10 +35,10 @@ def hook(event, arguments):
         if left == 0:
             os.kill(os.getpid(), signal.SIGKILL)
 
-settings = recipe("sound", {"mine": json.loads(sys.argv[4])}).mine
+settings = make_recipe("sound", {"mine": json.loads(sys.argv[4])}).mine
 corpus = Corpus(Path(sys.argv[1]))
 sys.addaudithook(hook)
-mine(corpus, settings, Path(sys.argv[2]))
+mine_triplets(corpus, settings, Path(sys.argv[2]))
 print(int(sys.argv[3]) - left)
 """
 

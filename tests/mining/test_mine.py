@@ -403,7 +403,7 @@ def test_another_document_in_the_corpus_moves_few_triplets(documents, corpus, tm
 def test_worker_processes_give_the_same_bytes(corpus, tmp_path):
     wanted = settings(rule=["base", "ict"], sentences=2, negatives="lexical")
     mine_triplets(corpus, wanted, tmp_path / "one")
-    mine_triplets(corpus, wanted, tmp_path / "other", team=Workers("processes", 2))
+    mine_triplets(corpus, wanted, tmp_path / "other", workers=Workers("processes", 2))
     assert files(tmp_path / "one") == files(tmp_path / "other")
 
 
@@ -417,7 +417,7 @@ def test_a_ray_cluster_of_two_nodes_gives_the_same_bytes(corpus, tmp_path):
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
     try:
         cluster.add_node(num_cpus=1)
-        mine_triplets(corpus, wanted, tmp_path / "other", team=Workers("ray", None, cluster.address))
+        mine_triplets(corpus, wanted, tmp_path / "other", workers=Workers("ray", None, cluster.address))
     finally:
         cluster.shutdown()
     assert files(tmp_path / "one") == files(tmp_path / "other")
@@ -434,17 +434,17 @@ def test_the_same_seed_draws_the_same_and_another_one_others(corpus, tmp_path):
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from idiograph.corpus.documents import Corpus
-from idiograph.corpus.mine import mine
-from idiograph.runner import Team
-from idiograph.recipe import CorpusRecipe, recipe
+from idiograph.corpus.corpus import Corpus
+from idiograph.mining.mine import mine_triplets
+from idiograph.runner import Workers
+from idiograph.recipe import make_recipe
 
 def progress(done, total, what):
     if what == sys.argv[3] and done:
         os.kill(os.getpid(), signal.SIGKILL)
 
-settings = recipe("sound", {"mine": {"sentences": 2, "fractions": (0.4, 0.3, 0.3)}}).mine
-mine(Corpus(Path(sys.argv[1])), settings, Path(sys.argv[2]), team=Team(progress=progress))
+settings = make_recipe("sound", {"mine": {"sentences": 2, "fractions": (0.4, 0.3, 0.3)}}).mine
+mine_triplets(Corpus(Path(sys.argv[1])), settings, Path(sys.argv[2]), workers=Workers(progress=progress))
 """
 
 

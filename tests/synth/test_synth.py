@@ -170,7 +170,7 @@ def test_the_same_spec_gives_the_same_documents():
 
 
 def test_documents_do_not_depend_on_the_process_that_makes_them():
-    code = "from idiograph.synth.synth import document; print(document('synth', 5))"
+    code = "from idiograph.synth.synth import make_document; print(make_document('synth', 5))"
     printed = [
         subprocess.run(
             [sys.executable, "-c", code],

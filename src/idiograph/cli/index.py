@@ -58,7 +58,7 @@ def index(
     from idiograph.index.embedded import EmbeddingWorkers
     from idiograph.index.index import Index
     from idiograph.loading import load
-    from idiograph.runner import Workers as Team
+    from idiograph.runner import Workers
 
     changes = {"dtype": dtype, "dim": dim, "spans_per_document": spans_per_document}
     chosen = settings(preset, recipe_file, {"style": {"keep": keep}, "index": changes})
@@ -66,8 +66,8 @@ def index(
         corpus_folder, add, bool(delete) or compact or info, [n for n, v in changes.items() if v is not None]
     )
     style = open_style(model, patch, keep, chosen.style.score)
-    crew = EmbeddingWorkers(
-        Team(runner, workers or None, address), partial(load, None if model == "default" else model, **grain(style))
+    embedders = EmbeddingWorkers(
+        Workers(runner, workers or None, address), partial(load, None if model == "default" else model, **grain(style))
     )
     if corpus_folder is None:
         opened = Index.open(place, style)
@@ -76,7 +76,7 @@ def index(
     else:
         with bar("embedding passages") as update:
             opened = embed_corpus(
-                corpus_folder, place, style, chosen, crew, add=add, overwrite=overwrite, update=update
+                corpus_folder, place, style, chosen, embedders, add=add, overwrite=overwrite, update=update
             )
             update(len(opened), len(opened), "calibrating")
             note = calibrate_new_index(opened)
@@ -98,7 +98,7 @@ def grain(style: Any) -> dict[str, str]:
 
 
 def embed_corpus(
-    corpus: Path, place: str, style: Any, chosen: Recipe, crew: Any, *, add: bool, overwrite: bool, update: Any
+    corpus: Path, place: str, style: Any, chosen: Recipe, embedders: Any, *, add: bool, overwrite: bool, update: Any
 ) -> Any:
     from idiograph.corpus.corpus import Corpus
     from idiograph.index.index import Index
@@ -113,11 +113,11 @@ def embed_corpus(
             source=documents.manifest.fingerprint,
             preset=chosen.preset,
             overwrite=overwrite,
-            crew=crew,
+            workers=embedders,
             progress=update,
         )
     opened = Index.open(place, style)
-    opened.add(documents, crew=crew, progress=update)
+    opened.add(documents, workers=embedders, progress=update)
     return opened
 
 
@@ -186,7 +186,7 @@ def search(
     from idiograph.index.index import Index
     from idiograph.index.parts import search_parts
     from idiograph.loading import load
-    from idiograph.runner import Workers as Team
+    from idiograph.runner import Workers
 
     asked = [read_text(path, lang) for path in texts]
     people = {"authors": tuple(author or ()), "exclude_authors": tuple(exclude_author or ())}
@@ -200,10 +200,10 @@ def search(
     )
     style = open_style(model, patch, keep)
     opened = Index.open(place, style)
-    crew = EmbeddingWorkers(
-        Team(runner, workers or None, address), partial(load, None if model == "default" else model, **grain(style))
+    embedders = EmbeddingWorkers(
+        Workers(runner, workers or None, address), partial(load, None if model == "default" else model, **grain(style))
     )
-    found = search_parts(opened, asked, k, only=only, exact=exact, depth=depth, parts=parts, crew=crew)
+    found = search_parts(opened, asked, k, only=only, exact=exact, depth=depth, parts=parts, workers=embedders)
     answers = dict(zip(map(str, texts), found, strict=True))
     say(
         {path: [as_row(hit) for hit in hits] for path, hits in answers.items()},

@@ -68,8 +68,8 @@ def corpus_command(
     inputs = {f"source {at}": source for at, source in enumerate(sources)}
     options: dict[str, Any] = {"inputs": inputs, "overwrite": overwrite, "part": shard}
     with bar("reading") as update:
-        team = Workers(runner, workers, address, update)
-        built = build_corpus(read_sources(sources), out_folder, chosen, team=team, **options)
+        pool = Workers(runner, workers, address, update)
+        built = build_corpus(read_sources(sources), out_folder, chosen, workers=pool, **options)
     for failure in built.failures[:20]:
         err.print(f"left out: {failure.where}: {failure.reason}", markup=False, highlight=False, soft_wrap=True)
     if len(built.failures) > 20:
@@ -165,8 +165,8 @@ def mine_command(
         err.print("no document names its field: negatives are drawn from all of them", style="dim")
         chosen = chosen.model_copy(update={"negatives": "any"})
     with bar("drawing", len(opened)) as update:
-        team = Workers(runner, workers, address, update)
-        counts = mine_(opened, chosen, out_folder, apart=tuple(apart or ()), overwrite=overwrite, team=team)
+        pool = Workers(runner, workers, address, update)
+        counts = mine_(opened, chosen, out_folder, apart=tuple(apart or ()), overwrite=overwrite, workers=pool)
     say(counts, as_json, lambda: print_counts(out_folder, counts))
 
 

@@ -103,14 +103,14 @@ def build_corpus(
     inputs: Mapping[str, str] | None = None,
     overwrite: bool = False,
     part: str = "1/1",
-    team: Workers | None = None,
+    workers: Workers | None = None,
 ) -> Built:
     """Write part `i/n` of the documents as a corpus. Items that cannot be used are counted by reason, and named in the result."""
-    recipe, team = recipe or CorpusRecipe(), team or Workers()
+    recipe, workers = recipe or CorpusRecipe(), workers or Workers()
     with draft(out, overwrite) as folder, name_source_in_errors(out), read_source_list(folder / LEFT_OUT) as file:
         notes = Notes(csv.writer(file, lineterminator="\n"), Counter(), [])
         notes.ledger.writerow(["id", "reason", "detail"])
-        languages = write_shards(admit_documents(shard(items, part, shard_key), recipe, team, notes), folder / "all")
+        languages = write_shards(admit_documents(shard(items, part, shard_key), recipe, workers, notes), folder / "all")
         if not languages:
             raise InputError(nothing_left(notes.failures))
         copies = copies_of_documents(store_documents(folder / "all")) if recipe.duplicates == "collapse" else {}
@@ -119,7 +119,7 @@ def build_corpus(
         file.close()
         languages = settle_shards(folder, copies, languages)
         if recipe.signals:
-            write_signals(sorted(folder.glob("*/train-*.parquet")), team)
+            write_signals(sorted(folder.glob("*/train-*.parquet")), workers)
         write_card(folder, dict(languages))
         write_croissant(folder, {lang: {"train": n} for lang, n in sorted(languages.items())}, ABOUT, "corpus", SCHEMA)
         counts = {"documents": languages.total(), "languages": dict(sorted(languages.items()))}
@@ -173,25 +173,25 @@ def settle_shards(folder: Path, copies: Mapping[str, str], languages: Counter[st
     return languages
 
 
-def admit_documents(items: Iterable[Raw], recipe: CorpusRecipe, team: Workers, notes: "Notes") -> Iterator[Document]:
+def admit_documents(items: Iterable[Raw], recipe: CorpusRecipe, workers: Workers, notes: "Notes") -> Iterator[Document]:
     """The documents that can be used, each id once, in the order given."""
     seen: set[str] = set()
     work = ((batch, recipe) for batch in batched(items, BATCH))
-    for results in team.map(prepare_papers, work):
-        for result in one_by_one(results, team) if isinstance(results, Lost) else results:
+    for results in workers.map(prepare_papers, work):
+        for result in one_by_one(results, workers) if isinstance(results, Lost) else results:
             if isinstance(result, Document) and result.id not in seen:
                 seen.add(result.id)
                 yield result
             else:
                 notes.add(result)
             notes.count += 1
-        team.tell(notes.count, None, "reading")
+        workers.tell(notes.count, None, "reading")
 
 
-def one_by_one(lost: Lost, team: Workers) -> Iterator[Document | UnreadableSource | Dropped]:
+def one_by_one(lost: Lost, workers: Workers) -> Iterator[Document | UnreadableSource | Dropped]:
     """The items of a batch that killed its worker, so that only the guilty one is lost."""
     batch, recipe = lost.item
-    alone = team.map(prepare_papers, (([item], recipe) for item in batch))
+    alone = workers.map(prepare_papers, (([item], recipe) for item in batch))
     for item, results in zip(batch, alone, strict=True):
         yield from [UnreadableSource(shard_key(item), results.reason)] if isinstance(results, Lost) else results
 

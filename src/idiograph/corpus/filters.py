@@ -208,7 +208,7 @@ SPAN_RULES: dict[str, Rule] = {
 def first_fault(reading: TextView, rules: Mapping[str, Rule]) -> str | None:
     """The first reason against a text, or None if it passes every rule.
 
-    >>> first_fault(Reading("See www.example.org for more."), SPAN_RULES)
+    >>> first_fault(TextView("See www.example.org for more."), SPAN_RULES)
     'an address or a tag'
     """
     for rule in rules.values():

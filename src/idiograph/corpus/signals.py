@@ -142,11 +142,11 @@ BATCH = 64
 SCHEMA = pa.schema([("id", pa.string()), *((name, pa.float32()) for name in SIGNALS)])
 
 
-def write_signals(shards: list[Path], team: Workers) -> None:
+def write_signals(shards: list[Path], workers: Workers) -> None:
     """For `train-X.parquet`, `signals-X.parquet`, with the same documents in the same order."""
     for shard in shards:
         with pq.ParquetWriter(shard.with_name(shard.name.replace("train", "signals", 1)), SCHEMA) as writer:
-            for rows in team.map(describe_batch, signal_batches(shard)):
+            for rows in workers.map(describe_batch, signal_batches(shard)):
                 if isinstance(rows, Failure):
                     raise ServiceError(f"quality signals: {rows.reason} ({rows.detail}); run it again")
                 writer.write_table(pa.Table.from_pylist(rows, SCHEMA))

@@ -94,8 +94,8 @@ class PoliteClient:
         places = {"out": self.out.resolve(), "work": self.work.resolve(), "sites": self.sites.resolve()}
         work = partial(fetch_one, **places, settings=self.recipe.model_dump_json())
         items = (sent.append(wanted) or wanted for wanted in self.in_turns(queues))
-        team = Workers(self.recipe.runner, self.recipe.workers, self.recipe.address or None)
-        for found in team.map(work, items):
+        pool = Workers(self.recipe.runner, self.recipe.workers, self.recipe.address or None)
+        for found in pool.map(work, items):
             wanted = sent.popleft()
             lost = FetchEntry(wanted.halid, wanted.version, wanted.url)
             failed = isinstance(found, Failure)

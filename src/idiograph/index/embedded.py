@@ -34,17 +34,17 @@ WRITTEN = pa.schema([f for f in SPAN if f.name not in ("change", "sketch")])
 class EmbeddingWorkers:
     """Who embeds: this process with the style that it has, or workers that each open their own."""
 
-    team: Workers = field(default_factory=Workers)
+    pool: Workers = field(default_factory=Workers)
     opener: Opener | None = None
 
     def embed(self, style: Style, texts: Iterable[list[str]], dtype: str) -> Iterator[QuantizedPatches]:
-        if self.team.runner == "inline":
+        if self.pool.runner == "inline":
             yield from (pack_texts(style, some, dtype) for some in texts)
             return
         if self.opener is None:
-            raise InputError(f"the runner '{self.team.runner}' needs to know how a worker opens the model")
+            raise InputError(f"the runner '{self.pool.runner}' needs to know how a worker opens the model")
         work = partial(embed, pickle.dumps(self.opener), dtype)
-        for found in self.team.map(work, texts):
+        for found in self.pool.map(work, texts):
             if isinstance(found, Failure):
                 raise InputError(f"passages could not be embedded: {found.reason} ({found.detail})")
             yield found
@@ -86,14 +86,14 @@ class EmbeddedPassages:
         documents: Iterable[Document],
         style: Style,
         recipe: IndexRecipe,
-        crew: EmbeddingWorkers,
+        workers: EmbeddingWorkers,
         progress: Progress | None = None,
     ) -> None:
         """Embed documents into the file; each id may come once."""
         here, there = tee(passage_blocks(documents, recipe, BLOCK))
         texts = ([p.text for p in found] for _, found in there)
         with pa.OSFile(str(self.path), "wb") as sink, pa.ipc.new_file(sink, WRITTEN) as writer:
-            for (ids, found), vectors in zip(here, crew.embed(style, texts, self.dtype), strict=True):
+            for (ids, found), vectors in zip(here, workers.embed(style, texts, self.dtype), strict=True):
                 self._note(ids, found, vectors)
                 if found:
                     writer.write(passage_batch(found, vectors))

@@ -79,7 +79,7 @@ class Index:
         source: str = "",
         preset: str = "sound",
         overwrite: bool = False,
-        crew: EmbeddingWorkers | None = None,
+        workers: EmbeddingWorkers | None = None,
         storage: Mapping[str, str] | None = None,
         progress: Progress | None = None,
     ) -> "Index":
@@ -89,7 +89,7 @@ class Index:
         about |= {"recipe": recipe.model_dump()}
         with prepare_index(out, overwrite, storage) as (shelf, room):
             spool = EmbeddedPassages(room / "passages.arrow", style.encoder.dim, spool_passages(recipe))
-            spool.fill(documents, style, recipe, crew or EmbeddingWorkers(), progress)
+            spool.fill(documents, style, recipe, workers or EmbeddingWorkers(), progress)
             if not spool.ids:
                 raise InputError("there is no document to index")
             book = codebook(spool, recipe)
@@ -112,13 +112,13 @@ class Index:
         self,
         documents: Iterable[Document],
         *,
-        crew: EmbeddingWorkers | None = None,
+        workers: EmbeddingWorkers | None = None,
         progress: Progress | None = None,
     ) -> int:
         """Add documents; those that are there already are replaced. All of them or none. Returns the number of passages."""
         with self._writing() as room:
             spool = EmbeddedPassages(room / "passages.arrow", self.style.encoder.dim, spool_passages(self.recipe))
-            spool.fill(documents, self.style, self.recipe, crew or EmbeddingWorkers(), progress)
+            spool.fill(documents, self.style, self.recipe, workers or EmbeddingWorkers(), progress)
             if spool.documents:
                 append_passages(self.shelf, spool, self.recipe, self._book, self.about)
         self.refresh()

@@ -30,28 +30,28 @@ def search_parts(
     exact: bool = False,
     depth: int | None = None,
     parts: int = 1,
-    crew: EmbeddingWorkers | None = None,
+    workers: EmbeddingWorkers | None = None,
 ) -> list[list[Hit]]:
-    """`index.search_many`, with the index cut into `parts` that the crew's workers look at."""
-    crew = crew or EmbeddingWorkers()
+    """`index.search_many`, with the index cut into `parts` that the workers's workers look at."""
+    workers = workers or EmbeddingWorkers()
     if parts == 1 or not len(index):
         return index.search_many(texts, k, only=only, exact=exact, depth=depth)
-    reach, asked, allowed = reach_of(index, crew), index.embed(texts), index.rows(only or Filter())
+    reach, asked, allowed = reach_of(index, workers), index.embed(texts), index.rows(only or Filter())
     shares, depth = np.array_split(allowed, parts), enough_documents(len(allowed), k, depth)
     if exact or len(allowed) <= depth:
         nearest = [allowed] * len(texts)
     else:
         nearest = best_of_parts(
-            spread_over_workers(partial(propose_candidates, reach, asked, depth), shares, crew, index), depth
+            spread_over_workers(partial(propose_candidates, reach, asked, depth), shares, workers, index), depth
         )
         if depth > (last := finalists(depth, k)):
             rough = spread_over_workers(
-                partial(narrow_candidates, reach, asked), divide_index(nearest, shares), crew, index
+                partial(narrow_candidates, reach, asked), divide_index(nearest, shares), workers, index
             )
             nearest = best_of_parts(rough, last)
     wanted = divide_index(nearest, shares)
     return best_documents(
-        index, spread_over_workers(partial(rescore_candidates, reach, asked), wanted, crew, index), wanted, k
+        index, spread_over_workers(partial(rescore_candidates, reach, asked), wanted, workers, index), wanted, k
     )
 
 
@@ -60,14 +60,14 @@ def divide_index(nearest: list[Ints], shares: list[Ints]) -> list[list[Ints]]:
     return [[np.intersect1d(rows, share) for rows in nearest] for share in shares]
 
 
-def reach_of(index: Index, crew: EmbeddingWorkers) -> Reach:
+def reach_of(index: Index, workers: EmbeddingWorkers) -> Reach:
     """How a worker comes by the index: in this process it is there, elsewhere it is opened once."""
-    if crew.team.runner == "inline":
+    if workers.pool.runner == "inline":
         return lambda: index
-    if crew.opener is None:
-        raise InputError(f"the runner '{crew.team.runner}' needs to know how a worker opens the model")
+    if workers.opener is None:
+        raise InputError(f"the runner '{workers.pool.runner}' needs to know how a worker opens the model")
     storage = tuple(sorted(index.shelf.storage.items()))
-    return partial(reopen_index, index.where, index.version, pickle.dumps(crew.opener), storage)
+    return partial(reopen_index, index.where, index.version, pickle.dumps(workers.opener), storage)
 
 
 @lru_cache(maxsize=2)
@@ -79,10 +79,10 @@ def reopen_index(where: str, version: str, opener: bytes, storage: tuple[tuple[s
 
 
 def spread_over_workers(
-    function: Callable[[Any], Any], items: Iterable[Any], crew: EmbeddingWorkers, index: Index
+    function: Callable[[Any], Any], items: Iterable[Any], workers: EmbeddingWorkers, index: Index
 ) -> list[Any]:
-    """A function over the parts, on the crew's workers."""
-    found = list(crew.team.map(function, items))
+    """A function over the parts, on the workers's workers."""
+    found = list(workers.pool.map(function, items))
     for one in found:
         if isinstance(one, Failure):
             raise InputError(f"a part of index '{index.where}' could not be searched: {one.reason} ({one.detail})")

@@ -61,27 +61,27 @@ def find_overlaps(batch: SpanBatch, folder: Path) -> tuple[Bools, Bools]:
     return common, index.copies(found, batch.split) >= 0
 
 
-def index_held_out_spans(used: dict[str, tuple[Longs, Splits]], folder: Path, team: Workers) -> None:
+def index_held_out_spans(used: dict[str, tuple[Longs, Splits]], folder: Path, workers: Workers) -> None:
     """Save the fingerprints of all spans in valid and test, whatever the rule and the number of sentences."""
     pending = [
         b for kind, (numbers, split) in used.items() for b in span_batches(kind, numbers[split > 0], split[split > 0])
     ]
-    parts = [part for _, part in team.run(partial(read_prints, folder=folder), pending, "reading valid and test")]
+    parts = [part for _, part in workers.run(partial(read_prints, folder=folder), pending, "reading valid and test")]
     split = np.concatenate([np.zeros(0, np.int8), *(batch.split for batch in pending)])
     HeldOut.of(SpanPrints.joined(parts), split).save(folder / "held-out")
 
 
 def overlapping_spans(
-    used: dict[str, tuple[Longs, Splits]], folder: Path, team: Workers
+    used: dict[str, tuple[Longs, Splits]], folder: Path, workers: Workers
 ) -> dict[str, dict[str, Longs]]:
     """By kind and reason, the numbers of the spans that should not be where they are."""
-    index_held_out_spans(used, folder, team)
+    index_held_out_spans(used, folder, workers)
     last = max((int(split.max(initial=0)) for _, split in used.values()), default=0)
     found: dict[str, dict[str, Longs]] = {}
     for kind, (numbers, split) in used.items():
         pending = list(span_batches(kind, numbers[split < last], split[split < last]))
         gone: dict[str, list[Longs]] = {SENTENCE: [], COPY: []}
-        for batch, (common, copied) in team.run(partial(find_overlaps, folder=folder), pending, f"comparing {kind}"):
+        for batch, (common, copied) in workers.run(partial(find_overlaps, folder=folder), pending, f"comparing {kind}"):
             gone[SENTENCE].append(batch.numbers[common])
             gone[COPY].append(batch.numbers[copied & ~common])
         found[kind] = {reason: np.concatenate([np.zeros(0, np.int64), *parts]) for reason, parts in gone.items()}

@@ -55,7 +55,7 @@ def mine_triplets(
     *,
     apart: Sequence[Path] = (),
     overwrite: bool = False,
-    team: Workers | None = None,
+    workers: Workers | None = None,
     progress: Progress | None = None,
 ) -> Counts:
     """Write triplets to `out/RULE-K/SPLIT-*.parquet`; returns how many there are. A killed run goes on where it was.
@@ -63,10 +63,10 @@ def mine_triplets(
     Whoever is validated or tested on in the triplets of `apart` is not in train.
     With runner `ray` the nodes must see the corpus and the folder of `out` under the same paths.
     """
-    team = team or Workers(progress=progress)
+    workers = workers or Workers(progress=progress)
     inputs = {"corpus": corpus.manifest.fingerprint} | prints_of_people(apart)
     with draft(out, overwrite) as folder, workshop(out, inputs, recipe) as work:
-        miner = Miner(corpus, recipe, work, team, apart)
+        miner = Miner(corpus, recipe, work, workers, apart)
         counts = miner.write(folder)
         if not counts:
             raise InputError(no_triplets(miner.dropped, recipe))
@@ -112,17 +112,17 @@ class Miner:
     """A corpus made ready: who is in which split, and spans on disk."""
 
     def __init__(
-        self, corpus: Corpus, recipe: MineRecipe, work: Path, team: Workers, apart: Sequence[Path] = ()
+        self, corpus: Corpus, recipe: MineRecipe, work: Path, workers: Workers, apart: Sequence[Path] = ()
     ) -> None:
-        self.recipe, self.work, self.team = recipe, work, team
+        self.recipe, self.work, self.workers = recipe, work, workers
         self.run = fresh_folder(work)
-        team.tell(0, None, "reading authors and fields")
+        workers.tell(0, None, "reading authors and fields")
         catalog = read_catalog(corpus, recipe, held_out_in(apart))
         check_language(catalog, recipe)
-        team.tell(0, None, "looking for copies")
+        workers.tell(0, None, "looking for copies")
         self.catalog = without_version_copies(catalog, corpus, recipe, work)
         wanted = np.asarray(self.catalog.split != NONE)
-        self.dropped = Counter(self.catalog.dropped) + draw_spans(corpus, wanted, recipe, work, team)
+        self.dropped = Counter(self.catalog.dropped) + draw_spans(corpus, wanted, recipe, work, workers)
 
     def write(self, folder: Path) -> Counts:
         """Draw and write the triplets of every rule and number of sentences; those without any are left out."""
@@ -137,7 +137,7 @@ class Miner:
         name, pool, where = f"{rule}-{size}", SpanPool.open(self.work, span_kind(rule, size)), self._splits(rows)
         counts: dict[str, int] = {}
         for at, split in enumerate(SPLITS):
-            self.team.tell(at, len(SPLITS), f"writing {name}")
+            self.workers.tell(at, len(SPLITS), f"writing {name}")
             counts[split] = write_triplets(rows[where == at, 1:], pool, self.catalog.shown, folder / name, split)
         return counts
 
@@ -155,7 +155,7 @@ class Miner:
         step = max(1, CANDIDATES // candidates_held(self.recipe))
         blocks = [order[at : at + step] for at in range(0, len(order), step)]
         found: list[Longs] = []
-        for _, chosen in self.team.run(partial(draw_triplets, task=task), blocks, f"drawing {rule}-{size}", len):
+        for _, chosen in self.workers.run(partial(draw_triplets, task=task), blocks, f"drawing {rule}-{size}", len):
             self.dropped.update({f"{rule}-{size}: {reason}": count for reason, count in chosen.dropped.items()})
             found.append(chosen.rows)
         return np.concatenate([np.zeros((0, 4), dtype=np.int64), *found])
@@ -170,7 +170,7 @@ class Miner:
             source: (found, self.catalog.split[SpanPool.open(self.work, source).owners(found)])
             for source, found in numbers.items()
         }
-        faulty = overlapping_spans(spans, self.run, self.team)
+        faulty = overlapping_spans(spans, self.run, self.workers)
         return {name: self._without(name, rows, faulty[span_kind(*name)]) for name, rows in drawn.items()}
 
     def _without(self, name: tuple[str, int], rows: Longs, faulty: dict[str, Longs]) -> Longs:

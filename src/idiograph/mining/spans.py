@@ -78,12 +78,12 @@ def document_blocks(corpus: Corpus, wanted: NDArray[np.bool_]) -> Iterator[Docum
 
 
 def draw_spans(
-    corpus: Corpus, wanted: NDArray[np.bool_], recipe: MineRecipe, folder: Path, team: Workers
+    corpus: Corpus, wanted: NDArray[np.bool_], recipe: MineRecipe, folder: Path, workers: Workers
 ) -> Counter[str]:
     """Draw the spans of the wanted documents into `folder`; what a killed run left there is kept. Returns the drop reasons."""
     work = partial(draw_block, recipe=recipe, folder=folder)
     dropped: Counter[str] = Counter()
-    for _, reasons in team.run(
+    for _, reasons in workers.run(
         work, list(document_blocks(corpus, wanted)), "drawing spans", lambda block: len(block.wanted)
     ):
         dropped.update(reasons)

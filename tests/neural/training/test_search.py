@@ -95,7 +95,7 @@ def test_a_search_goes_on_where_it_was_and_may_be_prolonged(data, backbones, tmp
 def test_others_find_what_one_finds(data, backbones, tmp_path, runner):
     pytest.importorskip("ray" if runner == "ray" else "multiprocessing", reason="Ray is not installed")
     one = search(data, backbones, tmp_path / "one", trials=2)
-    many = search(data, backbones, tmp_path / "many", trials=2, team=Workers(runner, 2))
+    many = search(data, backbones, tmp_path / "many", trials=2, workers=Workers(runner, 2))
     assert [(o.trial.number, o.score) for o in one] == [(o.trial.number, o.score) for o in many]
 
 

@@ -120,7 +120,7 @@ def test_a_teacher_reads_no_further_than_its_pupil(backbones):
 
 def test_models_with_one_vocabulary_read_the_same_tokens_and_others_their_own(backbones, monkeypatch):
     read = []
-    monkeypatch.setattr(teach, "encode", lambda *given: read.append(given) or encode_triplets(*given))
+    monkeypatch.setattr(teach, "encode_triplets", lambda *given: read.append(given) or encode_triplets(*given))
     styles = [
         load(backbones[name], patch=grain) for name, grain in (("bert", "ngram:2"), ("bert", "word"), ("xlmr", "word"))
     ]

@@ -56,13 +56,13 @@ class TrialOutcome:
 
 @dataclass(frozen=True, slots=True)
 class SearchPlan:
-    """How long to search. `steps` are those of the last rung; `team` says where trials run, and how many at once."""
+    """How long to search. `steps` are those of the last rung; `workers` says where trials run, and how many at once."""
 
     trials: int = 12
     rungs: int = 1
     steps: int = 500
     seed: int = 7
-    team: Workers = field(default_factory=partial(Workers, workers=1))
+    workers: Workers = field(default_factory=partial(Workers, workers=1))
     ablate: bool = False  # each choice by itself in place of draws
 
     def __post_init__(self) -> None:
@@ -171,7 +171,7 @@ def search_settings(
         outcomes = begin_search(output, space, search)
         for trials in rungs(space, search, outcomes):
             new = [trial for trial in trials if not any(same_value(trial, o.trial) for o in outcomes)]
-            for found in search.team.map(work, new):
+            for found in search.workers.map(work, new):
                 outcomes.append(write_outcome(output, found))
                 if progress:
                     progress(len(outcomes), count_trials(search), f"{len(outcomes)} trials")
