@@ -25,7 +25,8 @@ from typing import Any
 
 import lancedb
 import numpy as np
-import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from safetensors.numpy import load_file
 
@@ -52,6 +53,12 @@ VOLATILE_TEXT = (
     (re.compile(r"\bidiograph \d+\.\d+\.\d+ · \d{4}-\d\d-\d\d"), "idiograph <version> · <date>"),
     (re.compile(r"\bidiograph \d+\.\d+\.\d+"), "idiograph <version>"),
 )
+PLAIN_KINDS = {  # how a column's kind is written down, by Arrow's name of it
+    **{f"{sign}int{size}": f"{'UInt' if sign else 'Int'}{size}" for sign in ("", "u") for size in (8, 16, 32, 64)},
+    "halffloat": "Float16", "float": "Float32", "double": "Float64", "bool": "Boolean",
+    "string": "String", "large_string": "String", "binary": "Binary", "large_binary": "Binary",
+    "fixed_size_binary": "Binary",
+}  # fmt: skip
 NUMBER = re.compile(r"-?\d+\.\d+(?:e[+-]?\d+)?")
 
 
@@ -167,7 +174,8 @@ def write_text(path: Path, text: str) -> None:
 
 def write_questions(work: Path) -> None:
     """Two texts by one writer, and one of which the second half is by another."""
-    documents = pl.read_parquet(work / "corpus" / "en" / "train-*.parquet").sort("id").to_dicts()
+    shards = sorted((work / "corpus" / "en").glob("train-*.parquet"))
+    documents = pa.concat_tables(map(pq.read_table, shards)).sort_by("id").to_pylist()
     first = documents[0]
     same = next(d for d in documents[1:] if d["authors"] == first["authors"])
     other = next(d for d in documents if d["authors"] != first["authors"])
@@ -260,19 +268,30 @@ def read_figure(path: Path) -> str:
 
 
 def read_parquet(path: Path) -> str:
-    return show_frame(pl.read_parquet(path))
+    return show_table(pq.ParquetFile(path).read())
 
 
 def read_lance(path: Path) -> str:
     table = lancedb.connect(path.parent).open_table(path.stem)
-    frame = pl.from_arrow(table.to_arrow())
-    return show_frame(frame.sort("id") if "id" in frame.columns else frame)
+    rows = table.to_arrow()
+    return show_table(rows.sort_by("id") if "id" in rows.column_names else rows)
 
 
-def show_frame(frame: pl.DataFrame) -> str:
-    columns = [f"{name}: {kind}" for name, kind in frame.schema.items()]
-    rows = [json.dumps(row, ensure_ascii=False, default=summarise, sort_keys=True) for row in frame.to_dicts()]
+def show_table(table: pa.Table) -> str:
+    columns = [f"{field.name}: {kind_of_column(field.type)}" for field in table.schema]
+    rows = [json.dumps(row, ensure_ascii=False, default=summarise, sort_keys=True) for row in table.to_pylist()]
     return "\n".join([*columns, *rows, ""])
+
+
+def kind_of_column(kind: pa.DataType) -> str:
+    """What a column holds, whichever of Arrow's widths it is in."""
+    if pa.types.is_fixed_size_list(kind):
+        return f"Array({kind_of_column(kind.value_type)}, shape=({kind.list_size},))"
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        return f"List({kind_of_column(kind.value_type)})"
+    if pa.types.is_struct(kind):
+        return "Struct({" + ", ".join(f"'{field.name}': {kind_of_column(field.type)}" for field in kind) + "})"
+    return PLAIN_KINDS[str(kind).partition("[")[0]]
 
 
 def summarise(value: Any) -> Any:

@@ -164,7 +164,7 @@ def loaded_by(code: str, libraries: tuple[str, ...] = HEAVY) -> list[str]:
 
 
 def test_importing_the_package_is_cheap():
-    assert loaded_by("import idiograph", (*HEAVY, "numpy", "polars", "pydantic")) == []
+    assert loaded_by("import idiograph", (*HEAVY, "numpy", "pydantic")) == []
 
 
 def test_the_names_that_answer_load_no_model_no_tables_and_no_http_client():

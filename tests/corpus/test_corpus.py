@@ -40,7 +40,7 @@ def test_every_text_can_be_had_by_its_row(tmp_path, monkeypatch):
     corpus = Corpus(tmp_path / "c")
     assert len(corpus.paths) == 4
     assert [corpus.document(at) for at in range(20)] == documents
-    assert corpus.table["id"].to_list() == [d.id for d in documents]
+    assert corpus.table["id"].to_pylist() == [d.id for d in documents]
 
 
 def test_what_cannot_be_used_is_counted_by_reason(tmp_path):

@@ -59,7 +59,7 @@ class Facts:
 def facts_of(documents: Corpus | Sequence[Document], recipe: CalibrateRecipe) -> list[Facts]:
     """Everything but the texts, for the documents of the split asked for."""
     wanted = in_split(documents, recipe)
-    rows = documents.table.to_dicts() if isinstance(documents, Corpus) else [document_row(d) for d in documents]
+    rows = documents.table.to_pylist() if isinstance(documents, Corpus) else [document_row(d) for d in documents]
     ids = any(author["id"] for each in rows for author in each["authors"])
     found = []
     for at, each in enumerate(rows):

@@ -13,7 +13,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO
 
-import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -259,11 +258,12 @@ class Corpus:
         return int(self.manifest.counts["documents"])
 
     @cached_property
-    def table(self) -> pl.DataFrame:
+    def table(self) -> pa.Table:
         """Everything but the texts, one row a document, in the order of the shards."""
+        columns = [name for name in SCHEMA.names if name != "text"]
         try:
-            return pl.concat([pl.read_parquet(path).drop("text") for path in self.paths])
-        except (OSError, pl.exceptions.PolarsError) as error:
+            return pa.concat_tables([pq.ParquetFile(path).read(columns=columns) for path in self.paths])
+        except (OSError, pa.ArrowException) as error:
             raise ArtifactError(f"corpus '{self.folder}' is damaged ({error}); make it again: {MAKE}") from error
 
     def __iter__(self) -> Iterator[Document]:

@@ -221,7 +221,7 @@ def test_to_read_triplets_takes_nothing_that_makes_them(tmp_path):
     code = f"""
 import sys
 from pathlib import Path
-for name in ("polars", "lxml", "sentencex", "ftfy", "httpx2", "pypdfium2", "lancedb"):
+for name in ("lxml", "sentencex", "ftfy", "httpx2", "pypdfium2", "lancedb"):
     sys.modules[name] = None
 from idiograph.neural.triplets import open_triplets
 print(len(open_triplets(Path({str(tmp_path)!r}))))
