@@ -2,19 +2,21 @@
 
 import functools
 import os
+import pickle
 import select
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain, count, islice
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from idiograph.errors import InputError, ServiceError, SpecError
-from idiograph.runner import RUNNERS, WINDOW, Failure, run_items, shard
+from idiograph.runner import RUNNERS, TOO_SLOW, WINDOW, Failure, ProcessLimits, ProcessPool, run_items, shard
 
 LOCAL = [runner for runner in RUNNERS if runner != "ray"]
 PATIENCE = 30.0  # seconds until a test that waits for another process gives up
@@ -298,6 +300,100 @@ def test_workers_that_cannot_start_are_an_error_and_not_a_list_of_failures(tmp_p
     assert process.returncode == 1
     assert f"{InputError.__name__}: a worker process ended before its first item" in words
     assert "under: if __name__ == '__main__'" in words
+
+
+def hang(_: int) -> bytes:
+    signal.pause()
+    return b""
+
+
+def take_memory(mebibytes: int) -> bytes:
+    return str(len(bytearray(mebibytes << 20))).encode()
+
+
+def write_file(path: Path) -> bytes:
+    try:
+        path.write_text("x")
+    except OSError as error:
+        return str(error.strerror).encode()
+    return b"written"
+
+
+def say_who(_: int) -> bytes:
+    return str(os.getpid()).encode()
+
+
+class Hostile:
+    """Does harm when it is unpickled."""
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return os._exit, (7,)
+
+
+def answer_with_a_trap(_: int) -> bytes:
+    return pickle.dumps((True, Hostile()))
+
+
+@pytest.fixture
+def confined() -> Iterator[Callable[..., ProcessPool[Any, bytes]]]:
+    """Pools of one worker with limits."""
+    pools: list[ProcessPool[Any, bytes]] = []
+
+    def make(function: Callable[[Any], bytes], seconds: float = 60, mebibytes: int = 256, renew: int = 500):
+        pools.append(ProcessPool(function, 1, ProcessLimits(seconds, mebibytes, renew)))
+        return pools[-1]
+
+    yield make
+    for pool in pools:
+        pool.close()
+
+
+def test_an_item_over_its_time_is_a_failure_and_the_next_one_has_a_new_worker(confined):
+    pool = confined(hang, seconds=0.2)
+    for number in (1, 2):
+        failure = pool.call(number)
+        assert (failure, failure.detail) == (Failure(number, TOO_SLOW), "more than 0.2 seconds")
+
+
+def test_a_limited_worker_gets_no_more_memory_and_its_death_costs_its_item_alone(confined):
+    pool = confined(take_memory)
+    assert pool.call(1) == str(1 << 20).encode()
+    assert pool.call(500) == Failure(500)
+    assert pool.call(2) == str(2 << 20).encode()
+
+
+def test_a_limited_worker_writes_no_file(confined, tmp_path: Path):
+    assert confined(write_file).call(tmp_path / "x") == b"File too large"
+
+
+def test_an_item_that_kills_a_limited_worker_is_not_tried_again(confined, tmp_path: Path):
+    assert confined(die_the_first_time).call(tmp_path / "a") == Failure(tmp_path / "a")
+
+
+def test_what_a_limited_worker_answers_is_never_unpickled(confined):
+    assert confined(answer_with_a_trap).call(1) == answer_with_a_trap(1)
+
+
+def test_a_limited_worker_is_replaced_after_so_many_items(confined):
+    pool = confined(say_who, renew=2)
+    who = [pool.call(number) for number in range(4)]
+    assert who[0] == who[1] != who[2] == who[3]
+
+
+LIMITED = """
+from idiograph.runner import ProcessLimits, ProcessPool
+
+print("the script runs")
+pool = ProcessPool(str.encode, 1, ProcessLimits(60, 256))
+print(pool.call("an answer"))
+pool.close()
+"""
+
+
+def test_a_limited_worker_does_not_load_the_script_that_is_running(tmp_path: Path):
+    (tmp_path / "script.py").write_text(LIMITED)
+    done = subprocess.run([sys.executable, tmp_path / "script.py"], capture_output=True, text=True, check=True)
+    assert done.stdout == "the script runs\nb'an answer'\n"
 
 
 @pytest.fixture(scope="module")

@@ -8,21 +8,26 @@ again, and comes out as a `Failure` if that kills its worker too.
 
 import atexit
 import logging
+import math
 import os
 import pickle
 import re
+import resource
 import signal
 import socket
+import struct
+import subprocess
+import sys
 import threading
+import time
 import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from multiprocessing import get_context, parent_process
-from multiprocessing.connection import Connection
-from multiprocessing.process import BaseProcess
+from multiprocessing import spawn
+from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
 
@@ -36,11 +41,21 @@ Result = TypeVar("Result")
 Progress = Callable[[int, int | None, str], None]  # what is done, of how many (None: nobody knows), and the work's name
 Runner = Callable[[Callable[[Any], Any], Iterable[Any], int | None, str | None], Iterator[Any]]
 
-CONTEXT = get_context("spawn")  # nothing is inherited: no locks held by threads, no open files, no GPU state
 WINDOW = 4  # items in flight per worker: enough that a slow one at the head does not starve the others
 TRIES = 2
 RAY_RETRIES = 3  # more than TRIES allows: on a cluster a worker also goes with its node, which no item is to blame for
 DIED = "its worker died"
+TOO_SLOW = "took too long"
+SECONDS_TO_START = 60.0  # that a process may take until it is ready, on a machine that is busy
+MAX_ANSWER = 64_000_000  # bytes, of a worker that is not trusted
+MEBIBYTE = 1 << 20
+LENGTH = struct.Struct(">Q")  # of the message that follows
+WORKER = (  # before `sys.path` is that of the parent, nothing else is imported
+    "import sys; sys.path[:] = sys.argv[2:]; import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); "
+    "from idiograph.runner import serve_items; serve_items(int(sys.argv[1]))"  # Ctrl-C is for the parent to handle
+)
+
+loading_main = threading.Event()  # in a worker, while it runs the parent's script, which must not start workers then
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,137 +138,288 @@ def run_in_processes(
 ) -> Iterator[Result | Failure]:
     """In freshly started Python processes on this machine, which end with the iteration or with this process."""
     workers = workers or cores()
-    with start_children(function, workers) as submit:
-        for _, future in ordered_results(submit, items, WINDOW * workers):
-            yield future.result()
-
-
-@contextmanager
-def start_children(
-    function: Callable[[Item], Result], workers: int
-) -> Iterator[Callable[[Item], Future[Result | Failure]]]:
-    """A function that hands an item to the next idle worker. A thread per worker waits for the answers."""
-    members = [RunnerChild(function) for _ in range(workers)]
-    idle: SimpleQueue[RunnerChild[Item, Result]] = SimpleQueue()
-    for member in members:
-        idle.put(member)
-
-    def call(item: Item) -> Result | Failure:
-        member = idle.get()
-        try:
-            return member.call(item)
-        finally:
-            idle.put(member)
+    pool, threads = ProcessPool(function, workers), ThreadPoolExecutor(workers)
 
     def dismiss() -> None:
         threads.shutdown(wait=False, cancel_futures=True)
-        for member in members:
-            member.kill()
+        pool.close()
         threads.shutdown()
-        for member in members:
-            member.bury()
 
-    threads = ThreadPoolExecutor(workers)
-    atexit.register(dismiss)  # for results that nobody read to the end; runs before multiprocessing waits for children
+    atexit.register(dismiss)  # for results that nobody read to the end
     try:
-        yield lambda item: threads.submit(call, item)
+        for _, future in ordered_results(lambda item: threads.submit(pool.call, item), items, WINDOW * workers):
+            yield future.result()
+    except NeverStarted as error:
+        hint = "a script must start its work under: if __name__ == '__main__'"
+        raise InputError(f"a worker process ended before its first item ({error}); {hint}") from error
     finally:
         dismiss()
         atexit.unregister(dismiss)
 
 
 @dataclass(frozen=True, slots=True)
-class WorkerProcess:
-    """A running worker process and our end of the pipe to it."""
+class ProcessLimits:
+    """For a function that reads what may be hostile: what one item may take of a worker, and how long a worker lives.
 
-    process: BaseProcess
-    pipe: Connection
+    A worker takes at most `mebibytes` of memory beyond what it has when it starts, and writes no files. It is killed
+    when an item takes more than `seconds`, and replaced after `renew` items, whatever its libraries may have leaked.
+    """
 
-    def ask(self, message: bytes) -> bytes | None:
-        """The child's answer, or None if it died."""
-        try:
-            self.pipe.send_bytes(message)
-        except OSError:
-            return None
-        return self.hear()
-
-    def hear(self) -> bytes | None:
-        try:
-            while not self.pipe.poll(1.0):  # a process that the child started may hold the pipe open after its death
-                if not self.process.is_alive():
-                    return None
-            return self.pipe.recv_bytes()
-        except (EOFError, OSError):
-            return None
-
-    def bury(self) -> str:
-        """Free what a dead child held, and say how it ended."""
-        self.process.join(1.0)
-        self.process.kill()
-        self.process.join()
-        self.pipe.close()
-        code = self.process.exitcode or 0
-        return f"exit code {code}" if code >= 0 else f"killed by {signal.Signals(-code).name}"
+    seconds: float
+    mebibytes: int
+    renew: int = 500
 
 
-class RunnerChild(Generic[Item, Result]):
-    """A process that answers one item at a time, so that a death has one culprit; started when needed, and again."""
+class NeverStarted(Exception):
+    """A worker process ended before its first item; the words say how."""
 
-    def __init__(self, function: Callable[[Item], Result]) -> None:
-        self._function = function
-        self._lock = threading.Lock()
-        self._closed = False
-        self._child: WorkerProcess | None = None
+
+class ProcessPool(Generic[Item, Result]):
+    """Worker processes for one function, each at one item at a time, so that a death has one culprit.
+
+    As many threads as there are workers may `call` at a time; `close` ends everything, whoever is calling. With `limits`
+    an item is not tried twice, and what a worker answers is not trusted: the function returns bytes, which are never
+    unpickled, and must not be defined in the script that is running, because that is not loaded.
+    """
+
+    def __init__(self, function: Callable[[Item], Result], workers: int, limits: ProcessLimits | None = None) -> None:
+        self.workers = [PoolWorker(function, limits) for _ in range(workers)]
+        self._idle: SimpleQueue[PoolWorker[Item, Result]] = SimpleQueue()
+        for worker in self.workers:
+            self._idle.put(worker)
 
     def call(self, item: Item) -> Result | Failure:
-        message, how = pickle.dumps(item), ""
-        for _ in range(TRIES):
-            answer = (self._child or self._start()).ask(message)
-            if answer is not None:
-                return unpack_answer(answer)
-            how = self.bury()
+        """The result of an item, from the next idle worker; a `Failure` if it died or took too long."""
+        worker = self._idle.get()
+        try:
+            return worker.call(item)
+        finally:
+            self._idle.put(worker)
+
+    def close(self) -> None:
+        """End all workers, also in the middle of an item, and for good."""
+        for worker in self.workers:
+            worker.kill()
+        for worker in self.workers:
+            worker.bury_idle()
+
+
+class PoolWorker(Generic[Item, Result]):
+    """One process at a time, started when it is first needed and again when it has died."""
+
+    def __init__(self, function: Callable[[Item], Result], limits: ProcessLimits | None) -> None:
+        self.function, self.limits = function, limits
+        self.child: WorkerProcess | None = None
+        self.served = 0
+        self._busy, self._starting, self._closed = threading.Lock(), threading.Lock(), False
+
+    def call(self, item: Item) -> Result | Failure:
+        message = pickle.dumps(item)
+        with self._busy:
+            if self.limits:
+                return self._try_once(item, message, self.limits)
+            how = ""
+            for _ in range(TRIES):
+                answer = self._child().ask(message)
+                if answer is not None:
+                    return unpack_answer(answer)
+                how = self._bury()
         return Failure(item, detail=how)
 
-    def _start(self) -> WorkerProcess:
-        ours, theirs = CONTEXT.Pipe()
-        child = WorkerProcess(CONTEXT.Process(target=serve_items, args=(theirs, self._function)), ours)
-        with self._lock:
-            if self._closed:
-                raise CancelledError
-            child.process.start()
-            self._child = child
-        theirs.close()
-        if child.hear() is None:
-            raise InputError(
-                f"a worker process ended before its first item ({self.bury()}); "
-                "a script must start its work under: if __name__ == '__main__'"
-            )
+    def _try_once(self, item: Item, message: bytes, limits: ProcessLimits) -> Any:
+        """The bytes that the function returns. A timeout is told from a death."""
+        try:
+            answer = self._child().ask(message, limits.seconds, MAX_ANSWER)
+        except TimeoutError:
+            self._kill_child()
+            return Failure(item, TOO_SLOW, f"more than {limits.seconds:g} seconds")
+        if answer is None:
+            return Failure(item, detail=self._bury())
+        if self.served >= limits.renew:
+            self._kill_child()
+        return answer
+
+    def _child(self) -> "WorkerProcess":
+        """The process for the next item, ready: its start does not count against the item."""
+        child = self.child or self._start()
+        self.served += 1
         return child
 
-    def kill(self) -> None:
-        """End the process at once and for good; any thread may call this."""
-        with self._lock:
-            self._closed = True
-            if self._child:
-                self._child.process.kill()
+    def _start(self) -> "WorkerProcess":
+        if loading_main.is_set():
+            raise RuntimeError("a script must start its work under: if __name__ == '__main__'")
+        greeting = pickle.dumps((describe_process(self.limits), self.limits, pickle.dumps(self.function)))
+        with self._starting:
+            if self._closed:
+                raise CancelledError
+            child = self.child = start_worker(quiet=self.limits is not None)
+            self.served = 0
+        with suppress(TimeoutError):
+            if child.ask(greeting, SECONDS_TO_START, MAX_ANSWER) is not None:
+                return child
+        if self._closed:
+            raise CancelledError
+        raise NeverStarted(self._bury())
 
-    def bury(self) -> str:
-        child, self._child = self._child, None
+    def kill(self) -> None:
+        """End the process at once, and never start another; any thread may call this."""
+        with self._starting:
+            self._closed = True
+            if self.child:
+                self.child.process.kill()
+
+    def bury_idle(self) -> None:
+        """Free what a worker that was killed had, when its last call has ended."""
+        with self._busy:
+            self._bury()
+
+    def _kill_child(self) -> None:
+        if self.child:
+            self.child.process.kill()
+        self._bury()
+
+    def _bury(self) -> str:
+        child, self.child = self.child, None
         return child.bury() if child else "never started"
 
 
-def serve_items(pipe: Connection, function: Callable[[Any], Any]) -> None:
-    """The life of a worker process: say that it is there, then answer items until the parent goes."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent says what happens
-    threading.Thread(target=follow_parent, daemon=True).start()
-    share_no_lock()
-    pipe.send_bytes(b"ready")
-    while True:
+@dataclass(frozen=True, slots=True)
+class WorkerProcess:
+    """A running worker process and our end of the connection to it."""
+
+    process: "subprocess.Popen[bytes]"
+    connection: socket.socket
+
+    def ask(self, message: bytes, seconds: float = math.inf, most: float = math.inf) -> bytes | None:
+        """The process's answer; None if it died, or has more than `most` bytes to say. Else it raises TimeoutError."""
+        deadline = time.monotonic() + seconds
         try:
-            message = pipe.recv_bytes()
-        except EOFError:
-            return
-        pipe.send_bytes(reply(function, message))
+            self.connection.settimeout(None)
+            send_message(self.connection, message)
+            header = self._receive(LENGTH.size, deadline)
+            length = LENGTH.unpack(header)[0]
+            return self._receive(length, deadline) if length <= most else None
+        except TimeoutError:
+            raise
+        except (EOFError, OSError):
+            return None
+
+    def _receive(self, count: int, deadline: float) -> bytes:
+        """Exactly so many bytes."""
+        data = bytearray()
+        while len(data) < count:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise TimeoutError
+            self.connection.settimeout(min(1.0, left))
+            try:
+                piece = self.connection.recv(min(1 << 20, count - len(data)))
+            except TimeoutError:
+                if self.process.poll() is None:
+                    continue
+                piece = b""  # a process that the worker started may hold the connection open after its death
+            if not piece:
+                raise EOFError
+            data += piece
+        return bytes(data)
+
+    def bury(self) -> str:
+        """Free what a dead process had, and say how it ended."""
+        with suppress(subprocess.TimeoutExpired):
+            self.process.wait(1.0)
+        self.process.kill()
+        code = self.process.wait()
+        self.connection.close()
+        return describe_exit(code)
+
+
+def describe_exit(code: int) -> str:
+    """How a process ended, in words.
+
+    >>> describe_exit(-11), describe_exit(1)
+    ('killed by SIGSEGV', 'exit code 1')
+    """
+    return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
+
+
+def start_worker(quiet: bool) -> WorkerProcess:
+    """A fresh Python: nothing is inherited, no locks held by threads, no open files, no GPU state."""
+    ours, theirs = socket.socketpair()
+    output = subprocess.DEVNULL if quiet else None
+    command = [sys.executable, "-c", WORKER, str(theirs.fileno()), *map(str, sys.path)]
+    try:
+        with theirs:
+            process = subprocess.Popen(
+                command, pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=output, stderr=output
+            )
+    except BaseException:
+        ours.close()
+        raise
+    return WorkerProcess(process, ours)
+
+
+def describe_process(limits: ProcessLimits | None) -> dict[str, Any]:
+    """What a worker must know of this process, by the rules of multiprocessing: a trusted one loads the same script."""
+    about = spawn.get_preparation_data("idiograph worker")
+    without = {"authkey", *(("init_main_from_name", "init_main_from_path") if limits else ())}
+    return {key: value for key, value in about.items() if key not in without}
+
+
+def send_message(connection: socket.socket, message: bytes) -> None:
+    connection.sendall(LENGTH.pack(len(message)))
+    connection.sendall(message)
+
+
+def serve_items(descriptor: int) -> None:
+    """The life of a worker process: load the function, say so, then answer items until the parent goes."""
+    os.set_inheritable(descriptor, False)
+    connection, messages = socket.socket(fileno=descriptor), SimpleQueue[bytes]()
+    threading.Thread(target=follow_parent, args=(connection, messages), daemon=True).start()
+    about, limits, pickled = pickle.loads(messages.get())
+    loading_main.set()
+    spawn.prepare(about)
+    loading_main.clear()
+    function = pickle.loads(pickled)
+    if limits:
+        confine_process(limits)
+    else:
+        share_no_lock()
+    answer = b"ready"
+    while True:
+        with suppress(OSError):  # the parent is gone, and so will be this process
+            send_message(connection, answer)
+        message = messages.get()
+        answer = reply_in_bytes(function, message, limits) if limits else reply(function, message)
+
+
+def follow_parent(connection: socket.socket, messages: "SimpleQueue[bytes]") -> None:
+    """Hand on what the parent sends, and die with it, even in the middle of an item."""
+    with suppress(OSError, struct.error), connection.makefile("rb") as source:
+        while header := source.read(LENGTH.size):
+            messages.put(source.read(LENGTH.unpack(header)[0]))
+    os._exit(1)
+
+
+def confine_process(limits: ProcessLimits) -> None:
+    """Give up what a parser does not need: more memory, files to write, dumps to leave."""
+    memory = address_space() + limits.mebibytes * MEBIBYTE
+    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def address_space() -> int:
+    """What the interpreter and its libraries have mapped already, which on a machine of many cores is a lot."""
+    pages = Path("/proc/self/statm")
+    return int(pages.read_text().split()[0]) * resource.getpagesize() if pages.is_file() else 1024 * MEBIBYTE
+
+
+def reply_in_bytes(function: Callable[[Any], bytes], message: bytes, limits: ProcessLimits) -> bytes:
+    """What the function returns. The timer ends an item whose parent is gone, should it not let `follow_parent` run."""
+    signal.setitimer(signal.ITIMER_REAL, 2 * limits.seconds)
+    answer = function(pickle.loads(message))
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    return answer
 
 
 def share_no_lock() -> None:
@@ -264,22 +430,14 @@ def share_no_lock() -> None:
         TqdmDefaultWriteLock.mp_lock = None
 
 
-def follow_parent() -> None:
-    """Die with the parent, even in the middle of an item."""
-    parent = parent_process()
-    if parent:
-        parent.join()
-        os._exit(1)
-
-
 def reply(function: Callable[[Any], Any], message: bytes) -> bytes:
     """The pickled result, or the pickled exception with its traceback as a note."""
     try:
         return pickle.dumps((True, function(pickle.loads(message))))
     except Exception as error:
-        told = portable_error(error)
-        told.add_note(f"in a worker process:\n{traceback.format_exc()}")
-        return pickle.dumps((False, told))
+        portable = portable_error(error)
+        portable.add_note(f"in a worker process:\n{traceback.format_exc()}")
+        return pickle.dumps((False, portable))
 
 
 def portable_error(error: Exception) -> Exception:

@@ -15,9 +15,9 @@ from pdfs import Sheet, article, bomb, encrypted, endless, looping, pdf, torrent
 
 from idiograph.corpus.tei import read_tei
 from idiograph.errors import ArtifactError, InputError, ServiceError, SpecError
+from idiograph.pdf import Extraction
 from idiograph.pdf.extract import extract
-from idiograph.pdf.extractor import Extraction
-from idiograph.pdf.workers import Embedded
+from idiograph.pdf.sandbox import EmbeddedExtractor
 from idiograph.recipe import ExtractRecipe
 from idiograph.store import locked_folder, read_manifest
 from tests.standin.grobid import GrobidStandIn
@@ -97,7 +97,7 @@ def test_hostile_files_are_entries_with_a_reason_and_the_run_goes_on(folder: Pat
 def test_a_document_over_a_limit_costs_itself_alone(
     folder: Path, tmp_path: Path, data: bytes, changes: dict, status: int, reason: str
 ) -> None:
-    embedded = Embedded(ExtractRecipe(**{"workers": 1, **changes}))
+    embedded = EmbeddedExtractor(ExtractRecipe(**{"workers": 1, **changes}))
     (folder / "greedy.pdf").write_bytes(data)
     try:
         outcome = embedded(folder / "greedy.pdf")
@@ -237,7 +237,7 @@ def test_progress_counts_up_to_the_number_of_documents(folder: Path, tmp_path: P
 
 def test_damaged_files_are_read_or_refused_and_nothing_else(tmp_path: Path) -> None:
     luck, whole, path = Random(3), article(pages=1), tmp_path / "damaged.pdf"
-    embedded = Embedded(ExtractRecipe(workers=1, timeout=20))
+    embedded = EmbeddedExtractor(ExtractRecipe(workers=1, timeout=20))
     try:
         for _ in range(150):
             data = bytearray(whole)
@@ -263,7 +263,7 @@ def sound(tmp_path: Path) -> Path:
 
 
 def test_a_worker_that_hangs_is_killed_and_replaced(fifo: Path, tmp_path: Path) -> None:
-    embedded = Embedded(ExtractRecipe(workers=1, timeout=1))
+    embedded = EmbeddedExtractor(ExtractRecipe(workers=1, timeout=1))
     try:
         assert embedded(fifo) == Extraction(408, reason="took too long", detail="more than 1 seconds")
         assert embedded(sound(tmp_path)).status == 200
@@ -271,23 +271,23 @@ def test_a_worker_that_hangs_is_killed_and_replaced(fifo: Path, tmp_path: Path) 
         embedded.close()
 
 
-def in_work(embedded: Embedded, pdf: Path, outcomes: list[Extraction]) -> threading.Thread:
+def in_work(embedded: EmbeddedExtractor, pdf: Path, outcomes: list[Extraction]) -> threading.Thread:
     """A thread in which the only worker, which has been started before, is at work on a document."""
     thread = threading.Thread(target=lambda: outcomes.append(embedded(pdf)))
     thread.start()
-    while embedded.workers[0].served < 2:
+    while embedded.pool.workers[0].served < 2:
         time.sleep(0.005)
     return thread
 
 
 def test_a_worker_that_crashes_costs_its_document_alone(fifo: Path, tmp_path: Path) -> None:
-    embedded, outcomes = Embedded(ExtractRecipe(workers=1, timeout=60)), []
+    embedded, outcomes = EmbeddedExtractor(ExtractRecipe(workers=1, timeout=60)), []
     try:
         assert embedded(sound(tmp_path)).status == 200
-        process = embedded.workers[0].process
-        assert process is not None
+        worker = embedded.pool.workers[0].child
+        assert worker is not None
         thread = in_work(embedded, fifo, outcomes)
-        process.send_signal(signal.SIGSEGV)
+        worker.process.send_signal(signal.SIGSEGV)
         thread.join()
         assert outcomes == [Extraction(500, reason="worker died", detail="killed by SIGSEGV")]
         assert embedded(sound(tmp_path)).status == 200
@@ -296,14 +296,14 @@ def test_a_worker_that_crashes_costs_its_document_alone(fifo: Path, tmp_path: Pa
 
 
 def test_closing_ends_the_workers_even_in_the_middle_of_a_document(fifo: Path, tmp_path: Path) -> None:
-    embedded, outcomes = Embedded(ExtractRecipe(workers=1, timeout=60)), []
+    embedded, outcomes = EmbeddedExtractor(ExtractRecipe(workers=1, timeout=60)), []
     assert embedded(sound(tmp_path)).status == 200
-    process = embedded.workers[0].process
-    assert process is not None
+    worker = embedded.pool.workers[0].child
+    assert worker is not None
     thread = in_work(embedded, fifo, outcomes)
     embedded.close()
     thread.join()
-    assert process.poll() is not None
+    assert worker.process.poll() is not None
     assert [outcome.reason for outcome in outcomes] == ["worker died"]
 
 
@@ -312,7 +312,7 @@ def test_a_worker_that_cannot_start_is_one_clear_error(tmp_path: Path, monkeypat
     with pytest.raises(
         ServiceError, match=r"a worker of the extractor did not start \(exit code 1\); see why: python -m"
     ):
-        Embedded(ExtractRecipe(workers=1))(sound(tmp_path))
+        EmbeddedExtractor(ExtractRecipe(workers=1))(sound(tmp_path))
 
 
 def test_an_interruption_leaves_no_process_and_no_half_file(folder: Path, tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ import pytest
 from pdfs import article
 
 from idiograph.errors import InputError, ServiceError
+from idiograph.pdf import Extraction
 from idiograph.pdf.extract import extract
-from idiograph.pdf.extractor import Extraction
 from idiograph.pdf.grobid import Grobid as Client
 from idiograph.pdf.grobid import judge_answer, not_tei
 from idiograph.recipe import ExtractRecipe

@@ -20,9 +20,9 @@ from itertools import islice
 from pathlib import Path
 
 from idiograph.errors import ArtifactError, InputError
-from idiograph.pdf.extractor import Extraction, Extractor
+from idiograph.pdf import Extraction, Extractor
 from idiograph.pdf.grobid import Grobid
-from idiograph.pdf.workers import Embedded, extract_one, own_name
+from idiograph.pdf.sandbox import EmbeddedExtractor, embedded_name, extract_one
 from idiograph.recipe import ExtractRecipe
 from idiograph.runner import Failure, Progress, Workers, shard
 from idiograph.store import (
@@ -77,7 +77,7 @@ def extract(
         if not todo and not orphans and (out / MANIFEST).is_file():
             return read_manifest(out, KIND, MAKE)
         if todo:
-            refuse_mixture(out, "grobid" if recipe.grobid else own_name(), done.values())
+            refuse_mixture(out, "grobid" if recipe.grobid else embedded_name(), done.values())
             shift = Shift(pdfs, out, work, ExtractProgress(len(mine), len(mine) - len(todo), progress))
             shift.run({name: sizes[name] for name in todo}, recipe)
         return conclude_extraction(out, sizes, recipe, source(pdfs))
@@ -191,7 +191,7 @@ class Shift:
         if recipe.runner == "ray" and not recipe.grobid:
             self.on_cluster(todo, recipe)
             return
-        extractor: Extractor = Grobid(recipe) if recipe.grobid else Embedded(recipe)
+        extractor: Extractor = Grobid(recipe) if recipe.grobid else EmbeddedExtractor(recipe)
         try:
             self.by_threads(todo, extractor)
         finally:
@@ -219,7 +219,9 @@ class Shift:
         results = Workers("ray", recipe.workers or None, recipe.address or None).map(work, paths)
         for (name, size), result in zip(todo.items(), results, strict=True):
             lost = isinstance(result, Failure)
-            self.keep(name, size, Extraction(500, reason=result.reason, passing=True) if lost else result, own_name())
+            self.keep(
+                name, size, Extraction(500, reason=result.reason, passing=True) if lost else result, embedded_name()
+            )
             self.tally.count(name)
 
     def one(self, name: str, size: int, extractor: Extractor) -> str:

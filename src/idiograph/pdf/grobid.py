@@ -15,7 +15,7 @@ from typing import Any
 import httpx2
 
 from idiograph.errors import InputError, ServiceError
-from idiograph.pdf.extractor import Extraction
+from idiograph.pdf import Extraction
 from idiograph.recipe import ExtractRecipe
 from idiograph.xml import MAX_BYTES, parse_xml, tag_name
 

@@ -1,98 +1,106 @@
-"""The worker's side of the embedded extractor: reads paths from its standard input, answers on its standard output.
+"""The embedded extractor behind walls: each PDF is parsed in a process of limited time and memory that may die.
 
-Run as `python -m idiograph.pdf.sandbox SECONDS MEBIBYTES PAGES BYTES` by `workers`. What may go wrong here is a status
-and a reason; what may not (a crash, a hang, memory) ends this process and nothing else.
+A worker is sent a path and answers with a status and bytes (never with pickles: what parsed a hostile file is not
+trusted). One that hangs is killed, one that dies is replaced; both cost their document alone.
 """
 
-import os
-import resource
-import signal
 import struct
-import sys
-from dataclasses import dataclass
+from concurrent.futures import CancelledError
+from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import BinaryIO
 
-from idiograph.errors import InputError
+from idiograph import runner
+from idiograph.errors import InputError, ServiceError
+from idiograph.pdf import Extraction
 from idiograph.pdf.article import read_paper
 from idiograph.pdf.glyphs import read_pages
 from idiograph.pdf.tei_writer import to_tei
+from idiograph.recipe import ExtractRecipe
+from idiograph.runner import Failure, NeverStarted, ProcessLimits, ProcessPool
 
-HEADER = struct.Struct(">HI")  # a status and the length of what follows
-MIB = 1 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    seconds: float
-    mebibytes: int
-    pages: int
-    bytes: int
+STATUS = struct.Struct(">H")  # of an answer; what follows is TEI, or `reason: detail`
 
 
-def answer_request(path: Path, limits: Limits) -> tuple[int, bytes]:
-    """Status 200 and TEI, or another status and `reason: detail`."""
+class EmbeddedExtractor:
+    """An `Extractor` that needs nothing but this machine."""
+
+    def __init__(self, recipe: ExtractRecipe) -> None:
+        self.name = embedded_name()
+        self.slots = 1 if recipe.runner == "inline" else recipe.workers or runner.cores()
+        parse = partial(answer_request, max_pages=recipe.max_pages, max_bytes=recipe.max_bytes)
+        self.pool = ProcessPool(parse, self.slots, ProcessLimits(recipe.timeout, recipe.memory))
+
+    def __call__(self, pdf: Path) -> Extraction:
+        try:
+            answer = self.pool.call(pdf)
+        except NeverStarted as error:
+            hint = f"see why: python -m {__name__}"
+            raise ServiceError(f"a worker of the extractor did not start ({error}); {hint}") from error
+        except CancelledError:
+            raise ServiceError("the extraction was stopped") from None
+        return failed_extraction(answer) if isinstance(answer, Failure) else read_answer(answer)
+
+    def close(self) -> None:
+        self.pool.close()
+
+
+def embedded_name() -> str:
+    """What the ledger calls the embedded extractor."""
+    return f"idiograph {version('idiograph')}"
+
+
+@cache
+def resident_extractor(settings: str) -> EmbeddedExtractor:
+    """The extractor of this process, for a runner that brings processes of its own; `settings` is a recipe as JSON."""
+    return EmbeddedExtractor(ExtractRecipe.model_validate_json(settings).model_copy(update={"runner": "inline"}))
+
+
+def extract_one(pdf: Path, settings: str) -> Extraction:
+    """What a runner calls on the nodes of a cluster."""
+    return resident_extractor(settings)(pdf)
+
+
+def failed_extraction(failure: Failure) -> Extraction:
+    """What stands for a document whose worker was killed or died."""
+    if failure.reason == runner.TOO_SLOW:
+        return Extraction(408, reason=failure.reason, detail=failure.detail)
+    return Extraction(500, reason="worker died", detail=failure.detail)
+
+
+def read_answer(answer: bytes) -> Extraction:
+    """What a worker says; one that talks nonsense is as good as dead."""
+    if len(answer) < STATUS.size:
+        return Extraction(500, reason="worker died", detail="an answer without a status")
+    status, body = STATUS.unpack_from(answer)[0], answer[STATUS.size :]
+    if status == 200:
+        return Extraction(200, tei=body)
+    reason, _, detail = body.decode("utf-8", "replace").partition(": ")
+    return Extraction(status, reason=reason, detail=detail[:300])
+
+
+def answer_request(path: Path, max_pages: int, max_bytes: int) -> bytes:
+    """In a worker: status 200 and TEI, or another status and `reason: detail`."""
     try:
-        return 200, parse_pdf(path, limits)
+        status, body = 200, parse_pdf(path, max_pages, max_bytes)
     except InputError as error:
-        return 400, str(error).encode("utf-8", "replace")
+        status, body = 400, str(error).encode("utf-8", "replace")
     except LookupError as error:
-        return 204, str(error.args[0]).encode()
+        status, body = 204, str(error.args[0]).encode()
     except MemoryError:
-        return 507, b"out of memory"
+        status, body = 507, b"out of memory"
     except OSError as error:
-        return 400, f"cannot be opened: {error.strerror}".encode()
+        status, body = 400, f"cannot be opened: {error.strerror}".encode()
     except Exception as error:
-        return 500, f"extractor failed: {type(error).__name__}: {error}".encode("utf-8", "replace")
+        status, body = 500, f"extractor failed: {type(error).__name__}: {error}".encode("utf-8", "replace")
+    return STATUS.pack(status) + body
 
 
-def parse_pdf(path: Path, limits: Limits) -> bytes:
+def parse_pdf(path: Path, max_pages: int, max_bytes: int) -> bytes:
     size = path.stat().st_size
-    if size > limits.bytes:
-        raise InputError(f"too large: {size} bytes, more than {limits.bytes}")
-    paper = read_paper(read_pages(path.read_bytes(), limits.pages))
+    if size > max_bytes:
+        raise InputError(f"too large: {size} bytes, more than {max_bytes}")
+    paper = read_paper(read_pages(path.read_bytes(), max_pages))
     if paper is None or not (paper.parts or paper.abstract):
         raise LookupError("no text")
     return to_tei(paper, version("idiograph"))
-
-
-def confine_process(limits: Limits) -> None:
-    """Give up what a parser does not need: more memory, files to write, dumps to leave."""
-    memory = address_space() + limits.mebibytes * MIB
-    resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
-def address_space() -> int:
-    """What the interpreter and its libraries have mapped already, which on a machine of many cores is a lot."""
-    pages = Path("/proc/self/statm")
-    return int(pages.read_text().split()[0]) * resource.getpagesize() if pages.is_file() else 1024 * MIB
-
-
-def serve_parent(source: BinaryIO, target: BinaryIO, limits: Limits) -> None:
-    """Say hello, then answer until the parent closes the pipe. The timer ends a parse whose parent is gone."""
-    target.write(HEADER.pack(100, 0))
-    target.flush()
-    while header := source.read(HEADER.size):
-        path = Path(os.fsdecode(source.read(HEADER.unpack(header)[1])))
-        signal.setitimer(signal.ITIMER_REAL, 2 * limits.seconds)
-        status, text = answer_request(path, limits)
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        target.write(HEADER.pack(status, len(text)) + text)
-        target.flush()
-
-
-def run_sandbox() -> None:
-    seconds, *rest = sys.argv[1:]
-    limits = Limits(float(seconds), *map(int, rest))
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which then closes the pipe
-    target = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)  # what a library prints must not be taken for an answer
-    confine_process(limits)
-    serve_parent(sys.stdin.buffer, target, limits)
-
-
-if __name__ == "__main__":
-    run_sandbox()
