@@ -4,11 +4,12 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import dataclass
 
 import pytest
 
 from idiograph.errors import ArtifactError
-from idiograph.store import Ledger, Manifest, draft, fingerprint, locked_folder, read_manifest, seal
+from idiograph.store import Ledger, Manifest, ShardedFolder, draft, fingerprint, locked_folder, read_manifest, seal
 
 
 def test_a_finished_draft_is_there_and_reads_back(tmp_path):
@@ -82,8 +83,10 @@ def test_an_unfinished_folder_is_said_to_be_unfinished(tmp_path):
 
 def test_a_folder_of_another_kind_is_named(tmp_path):
     seal(tmp_path, Manifest("triplets"))
-    with pytest.raises(ArtifactError, match="is a triplets, not a corpus"):
+    with pytest.raises(ArtifactError, match="is a folder of triplets, not a corpus"):
         read_manifest(tmp_path, "corpus", "idiograph corpus")
+    with pytest.raises(ArtifactError, match="is a folder of triplets, not an index"):
+        read_manifest(tmp_path, "index", "idiograph index")
 
 
 def test_a_damaged_manifest_is_an_error_on_one_line(tmp_path):
@@ -112,3 +115,60 @@ def test_a_ledger_survives_a_kill_in_the_middle_of_a_line(tmp_path):
     again.add({"id": 4})
     assert [item["id"] for item in again] == [1, 2, 4]
     assert all(json.loads(line) for line in (tmp_path / "ledger.jsonl").read_text().splitlines())
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    name: str
+    result: str = ""
+
+    @property
+    def key(self) -> str:
+        return self.name
+
+
+def note(path, part, *outcomes):
+    """What a run on one shard does."""
+    folder = ShardedFolder(path, part, Outcome)
+    with folder.lock_shard():
+        for outcome in outcomes:
+            folder.add(outcome)
+    return folder
+
+
+def test_shards_end_in_one_ledger_in_the_order_of_the_keys(tmp_path):
+    note(tmp_path, "2/2", Outcome("a", "good"), Outcome("c"))
+    folder = note(tmp_path, "1/2", Outcome("b"))
+    folder.seal(folder.entries().values(), Manifest("thing"))
+    assert [json.loads(line)["name"] for line in (tmp_path / "ledger.jsonl").read_text().splitlines()] == [
+        "a",
+        "b",
+        "c",
+    ]
+    assert read_manifest(tmp_path, "thing", "").fingerprint != ""
+
+
+def test_the_last_word_on_an_item_of_a_sharded_folder_counts(tmp_path):
+    folder = note(tmp_path, "1/1", Outcome("a", "bad"))
+    folder.seal(folder.entries().values(), Manifest("thing"))
+    assert note(tmp_path, "1/1", Outcome("a", "good")).entries() == {"a": Outcome("a", "good")}
+
+
+def test_another_cut_is_absorbed_unless_one_of_its_shards_is_at_work(tmp_path):
+    note(tmp_path, "1/3", Outcome("a"))
+    folder = ShardedFolder(tmp_path, "1/2", Outcome)
+    with folder.lock_shard():
+        with locked_folder(tmp_path / ".work" / "1-of-3"), pytest.raises(ArtifactError, match="another run is writing"):
+            folder.absorb_other_cuts()
+        folder.absorb_other_cuts()
+    assert folder.entries() == {"a": Outcome("a")}
+    assert not (tmp_path / ".work" / "1-of-3").exists()
+
+
+def test_a_shard_starts_without_the_half_files_of_a_killed_run(tmp_path):
+    work = note(tmp_path, "1/1", Outcome("a")).work
+    (work / "x.partial").touch()
+    with (work / "ledger.jsonl").open("a") as file:
+        file.write('{"name": "b", "res')
+    assert note(tmp_path, "1/1", Outcome("c")).entries().keys() == {"a", "c"}
+    assert not list(work.glob("*.partial"))

@@ -394,7 +394,7 @@ def test_a_licence_that_is_allowed_later_is_fetched_later(hal: HalStandIn, tmp_p
 
 def test_unfinished_records_are_refused(hal: HalStandIn, tmp_path: Path) -> None:
     (tmp_path / "records").mkdir()
-    with pytest.raises(ArtifactError, match="is not a finished records"):
+    with pytest.raises(ArtifactError, match="is not a finished folder of records"):
         download(tmp_path / "records", tmp_path / "pdf", GENTLE)
 
 

@@ -144,7 +144,7 @@ def test_a_killed_round_of_since_last_loses_nothing(hal: HalStandIn, tmp_path: P
         harvest(tmp_path / "calm", again)
         for requests in (1, 2, 3):
             assert killed_after(hal, context.Process(target=harvest, args=(tmp_path / "out", again)), requests, 0.0)
-        with pytest.raises(ArtifactError, match="is not a finished records"):
+        with pytest.raises(ArtifactError, match="is not a finished folder of records"):
             read_records(tmp_path / "out")
         harvest(tmp_path / "out", again)
     finally:
@@ -162,7 +162,7 @@ def test_an_unfinished_harvest_is_not_gone_on_with_by_another_query(hal: HalStan
 
 def test_an_unfinished_harvest_cannot_be_read(hal: HalStandIn, tmp_path: Path) -> None:
     killed_after(hal, context.Process(target=harvest, args=(tmp_path / "out", asking(hal))), 4, 0.0)
-    with pytest.raises(ArtifactError, match="is not a finished records"):
+    with pytest.raises(ArtifactError, match="is not a finished folder of records"):
         read_records(tmp_path / "out")
 
 

@@ -563,7 +563,7 @@ def test_a_limited_harvest_cannot_be_gone_on_from(hal: HalStandIn, tmp_path: Pat
 
 def test_a_folder_with_other_things_in_it_is_refused(hal: HalStandIn, tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("mine", encoding="utf-8")
-    with pytest.raises(ArtifactError, match=r"not a finished records"):
+    with pytest.raises(ArtifactError, match=r"not a finished folder of records"):
         harvest(tmp_path, asking(hal))
 
 

@@ -84,7 +84,7 @@ WRONG = {
     "an unknown document": (("index", "-o", "{index}", "--delete", "nobody"), "has no document 'nobody'"),
     "another model": (("index", "-o", "{index}", "--info", "--patch", "whole"), "was made with model"),
     "no index": (("search", "{new}", "{a}"), "there is no index folder"),
-    "a corpus, not an index": (("search", "{three}", "{a}"), "is a corpus, not a index"),
+    "a corpus, not an index": (("search", "{three}", "{a}"), "is a corpus, not an index"),
     "an index that is there": (("index", "{three}", "-o", "{index}"), "is there already"),
     "years": (("search", "{index}", "{a}", "--since", "2005", "--until", "2001"), "no year is both"),
     "a file for a folder": (("index", "{three}", "-o", "{a}/index"), "cannot make the folder"),

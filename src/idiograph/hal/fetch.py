@@ -1,7 +1,6 @@
-"""One file after another from the web into a folder, gently. Does not know which ones, nor why."""
+"""Fetch one file from the web into a folder, gently. Does not know which ones are wanted, nor why."""
 
 import hashlib
-import os
 import threading
 from dataclasses import dataclass, replace
 from functools import cache
@@ -17,8 +16,8 @@ from idiograph.hal.ratelimit import SharedRate, SiteRate, retry_after, site, use
 from idiograph.hal.records import pdf_name
 from idiograph.recipe import DownloadRecipe
 from idiograph.runner import DIED
+from idiograph.store import new_file
 
-LEDGER = "ledger.jsonl"
 HOPS = 10
 HEAD, TAIL = 1024, 4096  # where readers look for %PDF- and %%EOF
 PASSING = frozenset({"server error", "too many requests", "no answer", "cut off", DIED})  # may go better later
@@ -47,6 +46,10 @@ class FetchEntry:
     sha256: str = ""
     reason: str = ""
     detail: str = ""
+
+    @property
+    def key(self) -> str:
+        return self.halid
 
 
 class Failed(Exception):
@@ -118,16 +121,8 @@ class Fetcher:
 
     def save(self, response: httpx2.Response, name: str) -> tuple[int, str]:
         """Write the file under a hidden name, and rename it when it is whole."""
-        partial = self.work / f"{name}.partial"
-        try:
-            with partial.open("wb") as file:
-                size, checksum = self.copy(response, file)
-                file.flush()
-                os.fsync(file.fileno())
-            partial.replace(self.out / name)
-        finally:
-            partial.unlink(missing_ok=True)
-        return size, checksum
+        with new_file(self.out / name, self.work / f"{name}.partial") as file:
+            return self.copy(response, file)
 
     def copy(self, response: httpx2.Response, file: BinaryIO) -> tuple[int, str]:
         """The size and checksum of what came, if that is a whole PDF of a size that we want."""

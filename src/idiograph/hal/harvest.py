@@ -28,6 +28,7 @@ from idiograph.hal.records import KIND, MAKE, Record, record_ids, to_line
 from idiograph.recipe import HarvestRecipe
 from idiograph.runner import Progress
 from idiograph.store import (
+    LEDGER,
     MANIFEST,
     Ledger,
     Manifest,
@@ -36,13 +37,13 @@ from idiograph.store import (
     read_manifest,
     seal,
     write_json,
+    write_ledger,
     write_whole_file,
 )
 
 LAST = "last"
 START = "*"  # the cursor of the first page
 PLAN = ".plan.json"
-LEDGER = "ledger.jsonl"
 OVERLAP = timedelta(hours=1)  # a change is stamped some minutes before a search shows it
 MAX_ANSWER = 256 << 20  # bytes; a page of 200 records with their TEI is about 8 MB
 # Settings that say what is harvested; the others only say how gently. The first three may differ from round to round.
@@ -107,13 +108,13 @@ def fill_folder(out: Path, plan: Plan | None, search: "HalSearch", progress: Pro
     if plan is None:
         answer = search.page(START, 0)
         plan = begin_harvest(out, recipe, search.since, answer.date)
-    journal = Journal(out, plan)
+    journal = PageJournal(out, plan)
     search.passed.update(page["cursor"] for page in journal.pages)
     while not journal.ended:
-        answer = answer or search.page(journal.cursor, journal.seen)
+        answer = answer or search.page(journal.cursor, journal.documents)
         journal.add(answer, recipe)
         if progress:
-            progress(journal.seen, min(answer.found, recipe.limit or answer.found), "records")
+            progress(journal.documents, min(answer.found, recipe.limit or answer.found), "records")
         answer = None
     return journal.close(recipe)
 
@@ -235,29 +236,28 @@ def to_answer(raw: Mapping[str, Any], cursor: str, date: str) -> HalPage:
     return HalPage(docs, following, found, date)
 
 
-class Journal:
-    """The output folder: what is in it already, and how a page gets into it."""
+class PageJournal:
+    """The pages of a round: which are in the output folder already, and how one gets into it."""
 
     def __init__(self, out: Path, plan: Plan) -> None:
         self.out, self.plan = out, plan
         self.ledger = Ledger(out / LEDGER)
-        self.pages = [entry for entry in self.intact() if entry["round"] == plan.round]
-        self.held = sum(page["records"] for page in self.pages)
-        self.seen = self.held + sum(len(page["dropped"]) for page in self.pages)  # documents of this round so far
+        self.pages = [entry for entry in self.intact_pages() if entry["round"] == plan.round]
+        self.records = sum(page["records"] for page in self.pages)  # of this round so far
+        self.documents = self.records + sum(len(page["dropped"]) for page in self.pages)
         (out / MANIFEST).unlink(missing_ok=True)
 
-    def intact(self) -> list[dict[str, Any]]:
+    def intact_pages(self) -> list[dict[str, Any]]:
         """The pages that are noted; one whose shard a power cut took is forgotten with all after it."""
-        kept = []
+        intact = []
         for entry in self.ledger:
             path = self.out / entry.get("shard", "")
             if entry.get("shard") and not (path.is_file() and path.stat().st_size == entry["bytes"]):
                 break
-            kept.append(entry)
-        lines = "".join(json.dumps(entry, ensure_ascii=False, sort_keys=True) + "\n" for entry in kept)
-        if len(kept) < sum(1 for _ in self.ledger):
-            write_whole_file(self.ledger.path, lines.encode())
-        return kept
+            intact.append(entry)
+        if len(intact) < sum(1 for _ in self.ledger):
+            write_ledger(self.ledger.path, intact)
+        return intact
 
     @property
     def cursor(self) -> str:
@@ -270,8 +270,8 @@ class Journal:
     def add(self, answer: HalPage, recipe: HarvestRecipe) -> None:
         """Write a page as a shard, then note it."""
         records, dropped = sort_out(answer.docs, recipe)
-        records = records[: recipe.limit - self.held] if recipe.limit else records
-        full = bool(recipe.limit) and self.held + len(records) >= recipe.limit
+        records = records[: recipe.limit - self.records] if recipe.limit else records
+        full = bool(recipe.limit) and self.records + len(records) >= recipe.limit
         entry = {"round": self.plan.round, "page": len(self.pages) + 1, "cursor": self.cursor, "next": answer.next,
                  "found": answer.found, "records": len(records), "dropped": dropped,
                  "end": full or answer.next == self.cursor, "limited": full}  # fmt: skip
@@ -279,7 +279,8 @@ class Journal:
             entry |= self.write(f"{self.plan.round:03d}-{len(self.pages) + 1:06d}.jsonl", records)
         self.ledger.add(entry)
         self.pages.append(entry)
-        self.held, self.seen = self.held + len(records), self.seen + len(records) + len(dropped)
+        self.records += len(records)
+        self.documents += len(records) + len(dropped)
 
     def write(self, name: str, records: list[Record]) -> dict[str, Any]:
         data = "".join(map(to_line, records)).encode()

@@ -5,16 +5,13 @@ both can be mixed. Each document is noted in a ledger when it is done; a second 
 for a passing reason. Shards (`part` i/n) may fill one folder from several machines; the one that comes last seals it.
 """
 
-import fcntl
 import hashlib
-import json
 import os
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -22,27 +19,13 @@ from pathlib import Path
 from idiograph.errors import ArtifactError, InputError
 from idiograph.pdf import Extraction, Extractor
 from idiograph.pdf.grobid import Grobid
-from idiograph.pdf.sandbox import EmbeddedExtractor, embedded_name, extract_one
+from idiograph.pdf.sandbox import EmbeddedExtractor, embedded_name, extract_alone
 from idiograph.recipe import ExtractRecipe
 from idiograph.runner import Failure, Progress, Workers, shard
-from idiograph.store import (
-    MANIFEST,
-    Ledger,
-    Manifest,
-    digest,
-    explain_failed_writes,
-    locked_folder,
-    make_folder,
-    read_manifest,
-    timestamp,
-    write_json,
-    write_whole_file,
-)
+from idiograph.store import MANIFEST, Manifest, ShardedFolder, make_folder, new_file, read_manifest
 
 KIND = "tei"
 MAKE = "idiograph extract PDFS -o FOLDER"
-LEDGER = "ledger.jsonl"
-WORK = ".work"  # a folder per shard, with its lock, its ledger and the file that is being written
 STATUSES = (200, 204, 400, 404, 408, 409, 413, 429, 500, 502, 503, 504, 507)
 SUFFIX = ".grobid.tei.xml"
 
@@ -60,6 +43,13 @@ class ExtractEntry:
     detail: str = ""
     passing: bool = False
 
+    @property
+    def key(self) -> str:
+        return self.name
+
+
+TeiFolder = ShardedFolder[ExtractEntry]
+
 
 def extract(
     pdfs: Path, out: Path, recipe: ExtractRecipe, part: str = "1/1", progress: Progress | None = None
@@ -67,23 +57,23 @@ def extract(
     """Extract every PDF of this part. The manifest has no fingerprint while other parts are to come."""
     sizes = find_pdfs(pdfs)
     mine = list(shard(sizes, part, key=str))
-    work = out / WORK / part.replace("/", "-of-")
-    with explain_failed_writes(out), locked_folder(work):
-        done = extract_entries(out)
+    folder = ShardedFolder(out, part, ExtractEntry)
+    with folder.lock_shard():
+        done = folder.entries()
         orphans = [entry for name, entry in done.items() if name not in sizes]
         remove_orphans(out, orphans, recipe.prune)
         again = {name for name, entry in done.items() if entry.passing or (recipe.retry and entry.status != 200)}
-        todo = [n for n in mine if n in again or not is_settled(out, n, sizes[n], done.get(n))]
+        todo = [n for n in mine if n in again or not is_unchanged(out, n, sizes[n], done.get(n))]
         if not todo and not orphans and (out / MANIFEST).is_file():
             return read_manifest(out, KIND, MAKE)
         if todo:
             refuse_mixture(out, "grobid" if recipe.grobid else embedded_name(), done.values())
-            shift = Shift(pdfs, out, work, ExtractProgress(len(mine), len(mine) - len(todo), progress))
-            shift.run({name: sizes[name] for name in todo}, recipe)
-        return conclude_extraction(out, sizes, recipe, source(pdfs))
+            tally = ExtractProgress(len(mine), len(mine) - len(todo), progress)
+            ShardExtraction(pdfs, folder, tally).run({name: sizes[name] for name in todo}, recipe)
+        return conclude_extraction(folder, sizes, recipe, pdf_fingerprint(pdfs))
 
 
-def source(pdfs: Path) -> dict[str, str]:
+def pdf_fingerprint(pdfs: Path) -> dict[str, str]:
     """The fingerprint of the PDFs, if `download` made them."""
     made = (pdfs / MANIFEST).is_file()
     return {"pdf": read_manifest(pdfs, "pdf", "idiograph download RECORDS -o FOLDER").fingerprint} if made else {}
@@ -138,19 +128,7 @@ def result_name(name: str, status: int) -> str:
     return tei_name(name) if status == 200 else f"{name[: -len('.pdf')]}_{status}.txt"
 
 
-def extract_entries(out: Path) -> dict[str, ExtractEntry]:
-    """The last word on each PDF, from the ledger of a finished folder and those of its shards."""
-    paths = [out / LEDGER, *sorted((out / WORK).glob(f"*/{LEDGER}"))]
-    return {entry.name: entry for path in paths if path.is_file() for entry in extract_lines(path)}
-
-
-def extract_lines(path: Path) -> Iterator[ExtractEntry]:
-    """The whole lines of a ledger, which another process may be writing."""
-    with path.open("rb") as file:
-        yield from (ExtractEntry(**json.loads(line)) for line in file if line.endswith(b"\n"))
-
-
-def is_settled(out: Path, name: str, size: int, entry: ExtractEntry | None) -> bool:
+def is_unchanged(out: Path, name: str, size: int, entry: ExtractEntry | None) -> bool:
     """Whether a PDF has not changed since its result was noted, and the result is still there."""
     if entry is None or entry.bytes != size:
         return False
@@ -178,34 +156,31 @@ class ExtractProgress:
             self.progress(self.done, self.total, name)
 
 
-class Shift:
-    """Works off one shard, and keeps each result as it comes."""
+class ShardExtraction:
+    """Extracts the PDFs of one shard, and keeps each result as it comes."""
 
-    def __init__(self, pdfs: Path, out: Path, work: Path, tally: ExtractProgress) -> None:
-        self.pdfs, self.out, self.work, self.tally = pdfs, out, work, tally
-        self.ledger, self.lock, self.stop = Ledger(work / LEDGER), threading.Lock(), threading.Event()
+    def __init__(self, pdfs: Path, folder: TeiFolder, tally: ExtractProgress) -> None:
+        self.pdfs, self.folder, self.tally, self.stop = pdfs, folder, tally, threading.Event()
 
     def run(self, todo: Mapping[str, int], recipe: ExtractRecipe) -> None:
-        for leftover in self.work.glob("*.partial"):
-            leftover.unlink()
         if recipe.runner == "ray" and not recipe.grobid:
-            self.on_cluster(todo, recipe)
+            self.extract_on_cluster(todo, recipe)
             return
         extractor: Extractor = Grobid(recipe) if recipe.grobid else EmbeddedExtractor(recipe)
         try:
-            self.by_threads(todo, extractor)
+            self.extract_in_threads(todo, extractor)
         finally:
             extractor.close()
 
-    def by_threads(self, todo: Mapping[str, int], extractor: Extractor) -> None:
+    def extract_in_threads(self, todo: Mapping[str, int], extractor: Extractor) -> None:
         """As many at a time as the extractor has places; the first error that is not a document's own stops all."""
         queue = iter(todo.items())
         with ThreadPoolExecutor(extractor.slots) as pool:
-            jobs = {pool.submit(self.one, *item, extractor) for item in islice(queue, 2 * extractor.slots)}
+            jobs = {pool.submit(self.extract_one, *item, extractor) for item in islice(queue, 2 * extractor.slots)}
             try:
                 while jobs:
                     finished, jobs = wait(jobs, return_when=FIRST_COMPLETED)
-                    jobs |= {pool.submit(self.one, *item, extractor) for item in islice(queue, len(finished))}
+                    jobs |= {pool.submit(self.extract_one, *item, extractor) for item in islice(queue, len(finished))}
                     for job in finished:
                         self.tally.count(job.result())
             except BaseException:
@@ -213,9 +188,9 @@ class Shift:
                 extractor.close()
                 raise
 
-    def on_cluster(self, todo: Mapping[str, int], recipe: ExtractRecipe) -> None:
+    def extract_on_cluster(self, todo: Mapping[str, int], recipe: ExtractRecipe) -> None:
         paths = (self.pdfs.resolve() / name for name in todo)
-        work = partial(extract_one, settings=recipe.model_dump_json())
+        work = partial(extract_alone, settings=recipe.model_dump_json())
         results = Workers("ray", recipe.workers or None, recipe.address or None).map(work, paths)
         for (name, size), result in zip(todo.items(), results, strict=True):
             lost = isinstance(result, Failure)
@@ -224,8 +199,8 @@ class Shift:
             )
             self.tally.count(name)
 
-    def one(self, name: str, size: int, extractor: Extractor) -> str:
-        """See to one document, unless the run has been stopped meanwhile."""
+    def extract_one(self, name: str, size: int, extractor: Extractor) -> str:
+        """Extract one document, unless the run has been stopped meanwhile."""
         if not self.stop.is_set():
             outcome = extractor(self.pdfs / name)
             if not self.stop.is_set():
@@ -234,59 +209,38 @@ class Shift:
 
     def keep(self, name: str, size: int, outcome: Extraction, by: str) -> None:
         """Save a result, then note it; from now on the folder is unfinished."""
-        (self.out / MANIFEST).unlink(missing_ok=True)
+        self.folder.unseal()
         whole = outcome.status == 200
         data = outcome.tei if whole else f"{outcome.reason}: {outcome.detail}\n".encode()
         self.save(name, outcome.status, data)
         checksum = hashlib.sha256(data).hexdigest() if whole else ""
         what = (outcome.reason, outcome.detail, outcome.passing)
-        with self.lock:
-            self.ledger.add(asdict(ExtractEntry(name, size, outcome.status, by, checksum, *what)))
+        self.folder.add(ExtractEntry(name, size, outcome.status, by, checksum, *what))
 
     def save(self, name: str, status: int, data: bytes) -> None:
         """Put a result in its place, whole; what an earlier run may have put there goes."""
-        target = self.out / result_name(name, status)
+        out = self.folder.path
+        target = out / result_name(name, status)
         make_folder(target.parent)
-        unfinished = self.work / f"{threading.get_ident()}.partial"
-        with unfinished.open("wb") as file:
+        with new_file(target, self.folder.work / f"{threading.get_ident()}.partial") as file:
             file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        for other in STATUSES:
-            if other != status:
-                (self.out / result_name(name, other)).unlink(missing_ok=True)
-        unfinished.replace(target)
+            for other in STATUSES:
+                if other != status:
+                    (out / result_name(name, other)).unlink(missing_ok=True)
 
 
 def conclude_extraction(
-    out: Path, sizes: Mapping[str, int], recipe: ExtractRecipe, inputs: Mapping[str, str]
+    folder: TeiFolder, sizes: Mapping[str, int], recipe: ExtractRecipe, inputs: Mapping[str, str]
 ) -> Manifest:
-    """Seal the folder if every PDF has been seen to, whoever did it."""
-    with extraction_lock(out):
-        found = extract_entries(out)
-        seen = [entry for name, size in sizes.items() if (entry := found.get(name)) and entry.bytes == size]
-        dropped = Counter(entry.reason for entry in seen if entry.status != 200)
-        counts = {"pdfs": len(sizes), "tei": len(seen) - dropped.total()}
+    """Seal the folder if there is a result for every PDF, whoever made it."""
+    with folder.lock_whole():
+        entries = folder.entries()
+        done = [entry for name, size in sizes.items() if (entry := entries.get(name)) and entry.bytes == size]
+        dropped = Counter(entry.reason for entry in done if entry.status != 200)
+        counts = {"pdfs": len(sizes), "tei": len(done) - dropped.total()}
         manifest = Manifest(KIND, recipe.model_dump(mode="json"), inputs, counts, dict(sorted(dropped.items())))
-        if len(seen) < len(sizes):
+        if len(done) < len(sizes):
             return manifest
-        return seal_extraction(out, seen, manifest)
-
-
-def seal_extraction(out: Path, seen: Iterable[ExtractEntry], manifest: Manifest) -> Manifest:
-    """One ledger in the order of names for the shards' own; its digest, which covers every file's, is the fingerprint."""
-    lines = (json.dumps(asdict(entry), ensure_ascii=False, sort_keys=True) + "\n" for entry in seen)
-    write_whole_file(out / LEDGER, "".join(lines).encode())
-    done = replace(manifest, fingerprint=digest(out / LEDGER)[:16], created=timestamp())
-    write_json(out / MANIFEST, asdict(done))
-    for ledger in (out / WORK).glob(f"*/{LEDGER}"):
-        ledger.unlink(missing_ok=True)
-    return done
-
-
-@contextmanager
-def extraction_lock(out: Path) -> Iterator[None]:
-    """Shards that end at the same time conclude one after another."""
-    with (out / WORK / ".turn").open("w") as handle:
-        fcntl.flock(handle, fcntl.LOCK_EX)
-        yield
+        sealed = folder.seal(done, manifest)
+        folder.forget_shards()
+        return sealed

@@ -56,7 +56,7 @@ def resident_extractor(settings: str) -> EmbeddedExtractor:
     return EmbeddedExtractor(ExtractRecipe.model_validate_json(settings).model_copy(update={"runner": "inline"}))
 
 
-def extract_one(pdf: Path, settings: str) -> Extraction:
+def extract_alone(pdf: Path, settings: str) -> Extraction:
     """What a runner calls on the nodes of a cluster."""
     return resident_extractor(settings)(pdf)
 
