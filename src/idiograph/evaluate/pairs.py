@@ -15,14 +15,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array, diags_array
 
-from idiograph.text.words import FUNCTION_WORDS, SIMPLE_TOKEN
+from idiograph.rankers.delta import count_tokens, standard_rates
+from idiograph.rankers.letters import weight_counts
+from idiograph.rankers.words import FUNCTION_TOKENS
 
 Floats = NDArray[np.float64]
 Longs = NDArray[np.int64]
 Scores = tuple[Floats, Floats]  # of positives and negatives
 
-K1, B, FLOOR = 1.5, 0.75, 0.25
-GRAM, LETTERS = 4, 1 << 18
+K1, B = 1.5, 0.75  # of BM25
+IDF_FLOOR = 0.25  # of the mean weight of a word
+GRAM, GRAM_COLUMNS = 4, 1 << 18  # letters of an n-gram, and columns that their hashes fall into
 
 
 @dataclass(frozen=True)
@@ -93,7 +96,7 @@ def okapi(found: TripletTexts) -> Scores:
     df = np.bincount(pool.indices, minlength=len(found.words.vocabulary))
     size = len(found.candidates)
     idf = np.log((size - df + 0.5) / (df + 0.5))
-    idf = np.where(idf < 0, FLOOR * idf[df > 0].mean(), idf) * (df > 0)
+    idf = np.where(idf < 0, IDF_FLOOR * idf[df > 0].mean(), idf) * (df > 0)
     lengths = np.asarray(counts.sum(axis=1)).ravel()
     mean = float(pool.sum() / size)
     weights = counts.copy()
@@ -120,16 +123,12 @@ def bm25(found: TripletTexts) -> Scores:
 
 def character_scores(found: TripletTexts) -> Scores:
     """Cosine of character 4-grams, weighted by TF-IDF: the strongest of the simple measures of style, and of topic too."""
-    counts = count_matrix([gram_scores(text) for text in found.texts], LETTERS)
-    df = np.bincount(counts.indices, minlength=LETTERS)
-    counts.data = 1 + np.log(counts.data)
-    weighted: Any = counts @ diags_array(np.log((1 + len(found.texts)) / (1 + df)) + 1)
-    lengths = np.sqrt(np.asarray(weighted.multiply(weighted).sum(axis=1)).ravel())
-    unit = diags_array(1 / np.maximum(lengths, 1e-12)) @ weighted
+    counts = count_matrix([hash_grams(text) for text in found.texts], GRAM_COLUMNS)
+    unit = weight_counts(counts)
     return both_scores(unit, unit, found)
 
 
-def gram_scores(text: str) -> Longs:
+def hash_grams(text: str) -> Longs:
     """Hashes of every four characters in a row, lower case, spaces as one."""
     points = np.frombuffer(" ".join(text.lower().split()).encode("utf-32-le", "replace"), dtype=np.uint32)
     points = points.astype(np.uint64)
@@ -140,17 +139,9 @@ def gram_scores(text: str) -> Longs:
     return (mixed >> np.uint64(46)).astype(np.int64)
 
 
-def function_words(found: TripletTexts, lang: str = "en") -> Scores:
+def function_words(found: TripletTexts) -> Scores:
     """Cosine of the z-scores of how often each function word and punctuation mark is used: style without topic."""
-    known = {
-        word: at for at, word in enumerate(sorted(FUNCTION_WORDS.get(lang, FUNCTION_WORDS["en"]) | set(".,;:()!?—-")))
-    }
-    rows = [[known[t] for t in SIMPLE_TOKEN.findall(text.lower()) if t in known] for text in found.texts]
-    sizes = np.array([max(len(SIMPLE_TOKEN.findall(text)), 1) for text in found.texts])
-    shares = count_matrix(rows, len(known)).toarray() / sizes[:, None]
-    spread = shares.std(axis=0)
-    scores = (shares - shares.mean(axis=0)) / np.where(spread > 0, spread, 1)
-    scores /= np.maximum(np.linalg.norm(scores, axis=1, keepdims=True), 1e-12)
+    scores = standard_rates(count_tokens(found.texts), FUNCTION_TOKENS)
     anchors = scores[found.anchor]
     return (anchors * scores[found.positive]).sum(axis=1), (anchors * scores[found.negative]).sum(axis=1)
 

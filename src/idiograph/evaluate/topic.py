@@ -185,15 +185,3 @@ def write_topic_report(found: Topic, folder: Path) -> Path:
     values = {"found": found, "figures": figures, "scorers": list(SCORERS), "okapi": STRICT}
     page.write_text(render("topic.html", title="Is topic decoupled?", **values), encoding="utf-8")
     return page
-
-
-def topic_as_markdown(found: Topic) -> str:
-    """Accuracies in per cent, configurations as rows."""
-    head = ["triplets", "looked at", "paper's BM25", *SCORERS, "signal", "noise"]
-    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
-    for each in found.checked:
-        cells = [f"{100 * r.value:.1f} [{100 * r.low:.1f}, {100 * r.high:.1f}]" for r in each.accuracy]
-        paper = f"{each.paper:.1f}" if each.paper else "–"
-        overlap = [f"{each.words.signal.mean:.3f}", f"{each.words.noise.mean:.3f}"]
-        lines.append(f"| {' | '.join([each.name, str(each.triplets), paper, *cells, *overlap])} |")
-    return "\n".join(lines)
