@@ -10,11 +10,16 @@ import pytest
 
 from idiograph.corpus.corpus import Corpus, build_corpus
 from idiograph.errors import ArtifactError, InputError
-from idiograph.evaluate.pairs import SCORERS, TripletTexts, bm25, function_words, okapi, triplet_jaccard
 from idiograph.evaluate.topic import (
     PAPER,
+    SCORERS,
+    TripletTexts,
+    bm25,
     check_topic,
+    function_words,
+    okapi,
     sample_triplets,
+    triplet_jaccard,
     triplet_texts,
     write_topic_report,
 )

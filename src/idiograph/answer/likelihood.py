@@ -148,7 +148,7 @@ def fit_logistic(x: Floats, same: Bools) -> Floats:
     weight = np.where(same, 0.5 / same.sum(), 0.5 / (~same).sum()) * len(same)
     model = LogisticRegression(C=1 / RIDGE, solver="newton-cholesky", tol=1e-12, max_iter=1000)
     model.fit(x, same, sample_weight=weight)
-    return np.array([*model.intercept_, *model.coef_[0]])
+    return np.concatenate([np.atleast_1d(model.intercept_), model.coef_[0]])
 
 
 def no_curve(raw: Floats, same: Bools) -> tuple[tuple[float, float], ...]:  # noqa: ARG001

@@ -55,7 +55,7 @@ def index(
     as_json: AsJson = False,
 ) -> None:
     """Embed a corpus into an index that can be asked who wrote a text; change an index, or say what is in it."""
-    from idiograph.index.embedded import EmbeddingWorkers
+    from idiograph.index.build import EmbeddingWorkers
     from idiograph.index.index import Index
     from idiograph.loading import load
     from idiograph.runner import Workers
@@ -181,10 +181,10 @@ def search(
     as_json: AsJson = False,
 ) -> None:
     """Find the passages of an index whose style is nearest to each text."""
-    from idiograph.index.embedded import EmbeddingWorkers
+    from idiograph.index.build import EmbeddingWorkers
     from idiograph.index.filter import Filter
     from idiograph.index.index import Index
-    from idiograph.index.parts import search_parts
+    from idiograph.index.search import search_parts
     from idiograph.loading import load
     from idiograph.runner import Workers
 

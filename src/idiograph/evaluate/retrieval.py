@@ -1,13 +1,12 @@
 """Put a ranker to a benchmark: every anchor against a pool of spans, by its own or somebody else's hand."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from idiograph.errors import InputError
-from idiograph.evaluate.reading import READINGS
 from idiograph.evaluate.report import MeasuredValue, Report, interval
 from idiograph.measures.ranking import measure_rankings, rank_needed, rank_scores, triplet_accuracy
 from idiograph.mining.benchmark import Benchmark, Bools, open_benchmark, open_benchmarks
@@ -24,6 +23,20 @@ Scores = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 Blocks = Iterator[tuple[slice, Scores]]
 AllPairs = Callable[[Patches, Patches, bool, Callable[[slice], WantedScores]], Blocks]
+ModelReading = Callable[[Style, Sequence[str], bool], Patches]
+
+
+def sound_reading(style: Style, texts: Sequence[str], query: bool) -> Patches:
+    """Both sides alike, special tokens never scored."""
+    return replace(style, reading="sound").encode(texts, query)
+
+
+def published_reading(style: Style, texts: Sequence[str], query: bool) -> Patches:
+    """As the published code reads."""
+    return replace(style, reading="published").encode(texts, query)
+
+
+READINGS: dict[str, ModelReading] = {"published": published_reading, "sound": sound_reading}
 
 
 def full_precision_blocks(a: Patches, b: Patches, mean: bool, wanted: Callable[[slice], WantedScores]) -> Blocks:  # noqa: ARG001
