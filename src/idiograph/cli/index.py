@@ -25,6 +25,7 @@ from idiograph.cli.shared import (
     read_text,
     say,
     settings,
+    shorten_text,
 )
 from idiograph.errors import InputError, SpecError
 from idiograph.recipe import Recipe
@@ -230,10 +231,5 @@ def print_hits(path: str, hits: Any) -> None:
     table = Table("", "score", "authors", "document", "passage", title=path)
     for rank, hit in enumerate(hits, 1):
         p = hit.passage
-        table.add_row(str(rank), f"{hit.score:.4f}", ", ".join(p.names), p.title or p.doc_id, shorten_passage(p.text))
+        table.add_row(str(rank), f"{hit.score:.4f}", ", ".join(p.names), p.title or p.doc_id, shorten_text(p.text, 160))
     out.print(table)
-
-
-def shorten_passage(text: str, size: int = 160) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= size else flat[: size - 1] + "…"
