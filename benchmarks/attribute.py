@@ -21,8 +21,7 @@ from collection import NOISE
 
 from idiograph.answer.authors import IndexAuthors, author_sets_of
 from idiograph.answer.ranking import LARGE, Ranking, rank_candidates
-from idiograph.index.build import append_passages, prepare_index, seal_index
-from idiograph.index.embedded import WRITTEN, EmbeddedPassages, passage_batch
+from idiograph.index.build import WRITTEN, EmbeddedPassages, append_passages, passage_batch, prepare_index, seal_index
 from idiograph.index.index import Index
 from idiograph.index.passages import Passage
 from idiograph.index.quantize import pack_vectors

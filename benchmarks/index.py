@@ -39,8 +39,14 @@ def idiograph(room: Path) -> Contender:
     """Ours: packed vectors in LanceDB, candidates from means, exact at the end."""
     import pyarrow as pa
 
-    from idiograph.index.build import append_passages, prepare_index, seal_index
-    from idiograph.index.embedded import WRITTEN, EmbeddedPassages, passage_batch
+    from idiograph.index.build import (
+        WRITTEN,
+        EmbeddedPassages,
+        append_passages,
+        passage_batch,
+        prepare_index,
+        seal_index,
+    )
     from idiograph.index.index import Index
     from idiograph.index.passages import Passage
     from idiograph.index.quantize import pack_vectors

@@ -1,12 +1,16 @@
 """The demo: from the built-in essays to a page that says what to believe."""
 
 import re
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
 from idiograph import demo as module
 from idiograph.demo import demo_questions, follows_topic, run_demo
+from idiograph.synth.anthology import anthology
+
+SHORT = 1000  # characters of an essay: the whole ones take half a minute
 
 
 @pytest.fixture(scope="module")
@@ -15,6 +19,7 @@ def made(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "GRAINS", ("ngram:3",))
         patch.setattr(module, "BASELINES", ("delta",))
+        patch.setattr(module, "read_documents", lambda _: (replace(d, text=d.text[:SHORT]) for d in anthology()))
         return run_demo(folder, lambda *_: None, "1.2.3")
 
 

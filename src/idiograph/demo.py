@@ -72,11 +72,11 @@ def run_demo(folder: Path, tell: Progress, version: str) -> Demo:
     corpus = Corpus(folder / "corpus")
     tell(0, 1, "mine")
     mine_triplets(corpus, settings.mine, folder / "triplets")
-    style = load()
-    reports = evaluate_methods(folder / "triplets", style, tell)
-    documents = list(corpus)
-    asked = attribute_questions(documents, folder / "index", style, tell)
-    scores = score_matrix([d.text for d in documents], style)
+    style, documents = load(), list(corpus)
+    with style.encoder.remembering():  # the essays are read for the index, as questions and in pairs
+        reports = evaluate_methods(folder / "triplets", style, tell)
+        asked = attribute_questions(documents, folder / "index", style, tell)
+        scores = score_matrix([d.text for d in documents], style)
     ratios = judge_answers(scores, documents)
     cost = cost_of(ratios, documents)
     shown = max(asked, key=lambda q: (q.rank == 1, q.first.llr))
@@ -100,10 +100,9 @@ def evaluate_methods(triplets: Path, style: Style, tell: Progress) -> tuple[Repo
     benchmark = open_benchmark(triplets)
     rankers = [*map(load_ranker, BASELINES), *(style.at(grain) for grain in GRAINS)]
     reports = []
-    with style.encoder.remembering():
-        for number, ranker in enumerate(rankers):
-            tell(number, len(rankers), f"evaluate {ranker.name}")
-            reports.append(evaluate_ranker(ranker, benchmark))
+    for number, ranker in enumerate(rankers):
+        tell(number, len(rankers), f"evaluate {ranker.name}")
+        reports.append(evaluate_ranker(ranker, benchmark))
     return tuple(reports)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from idiograph.answer.attribute import attribute, shares_of_ratios
 from idiograph.answer.explain import explain, without_patches
-from idiograph.answer.habits import built_in, compare_habits, norms, profile
+from idiograph.answer.habits import compare_habits, habit_rates, norms, norms_of_anthology
 from idiograph.answer.likelihood import Calibration
 from idiograph.answer.openset import IndexCalibration, open_answer, straight
 from idiograph.answer.report import text_strips
@@ -144,7 +144,7 @@ def test_habits_agree_more_within_a_writer_than_between_writers():
 
 
 def test_a_habit_is_a_rate():
-    found = profile("We walk; we talk; however, we colour. It's grey, isn't it? " * 3)
+    found = habit_rates("We walk; we talk; however, we colour. It's grey, isn't it? " * 3)
     assert found["mark|semicolon"] == pytest.approx(1000 * 2 / 11)
     assert found["connective|however"] == pytest.approx(1000 / 11)
     assert found["variant|-our, not -or"] == 1
@@ -155,7 +155,7 @@ def test_a_habit_that_hardly_anybody_has_is_not_counted():
     texts = ["we walk and walk, then walk."] * 20 + ["we walk upon it; then and there."]
     assert "mark|semicolon" not in norms(texts, "t").mean
     assert "function word|and" not in norms(["we and they"] * 5, "t").mean  # no spread: everybody does
-    assert built_in().source == "the built-in anthology"
+    assert norms_of_anthology().source == "the built-in anthology"
 
 
 def test_removing_what_matched_best_lowers_the_score_more_than_removing_at_random(style):
@@ -231,10 +231,10 @@ def test_texts_by_one_hand_can_be_pooled_and_single_authors_ranked(idiograph, ro
 
 
 def test_a_cell_is_no_formula():
-    from idiograph.cli.attribution import harmless
+    from idiograph.answer.report import escape_formula
 
-    assert harmless("=HYPERLINK(1)") == "'=HYPERLINK(1)"
-    assert harmless("plain") == "plain"
+    assert escape_formula("=HYPERLINK(1)") == "'=HYPERLINK(1)"
+    assert escape_formula("plain") == "plain"
 
 
 def test_calibrate_writes_beside_the_model_and_verify_uses_it(idiograph, room, backbones, anthology_corpus):

@@ -8,8 +8,8 @@ import pytest
 
 from idiograph.errors import InputError
 from idiograph.evaluate import pan
-from idiograph.evaluate.attribution import attribution_as_markdown, evaluate_attribution
 from idiograph.evaluate.pan import PanPair, Truth, scores
+from idiograph.evaluate.pan19 import attribution_as_markdown, evaluate_attribution
 from idiograph.evaluate.problems import (
     NOBODY,
     Problem,

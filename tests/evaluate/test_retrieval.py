@@ -106,30 +106,35 @@ def test_an_untrained_encoder_is_evaluated_at_any_grain(triplets, style):
         assert 0 <= evaluate_ranker(style.at(grain), small)["R@20"].value <= 1
 
 
-def test_a_style_is_measured_block_by_block_as_all_at_once(triplets, style, monkeypatch):
+@pytest.fixture
+def few_spans(triplets):
+    """The first anchors and spans of the pool."""
+    whole = open_benchmark(triplets)
+    some = whole.triplets[(whole.triplets < (20, 300, 300)).all(axis=1)]
+    return Benchmark("s", whole.anchors[:20], whole.pool[:300], some)
+
+
+def test_a_style_is_measured_block_by_block_as_all_at_once(few_spans, style, monkeypatch):
     from idiograph.evaluate import retrieval as run
     from idiograph.style import stream
 
     monkeypatch.setattr(stream, "ANCHOR_ROWS", 40)
-    found = open_benchmark(triplets)
-    streamed = evaluate_ranker(style, found, EvaluateRecipe(resamples=0))
-    assert len(list(run.score_blocks(style, found, EvaluateRecipe()))) > 5
-    scores = style.compare([s.text for s in found.anchors], [s.text for s in found.pool])
-    whole = evaluate_ranker(Given(scores), found, EvaluateRecipe(resamples=0))
+    streamed = evaluate_ranker(style, few_spans, EvaluateRecipe(resamples=0))
+    assert len(list(run.score_blocks(style, few_spans, EvaluateRecipe()))) > 5
+    scores = style.compare([s.text for s in few_spans.anchors], [s.text for s in few_spans.pool])
+    whole = evaluate_ranker(Given(scores), few_spans, EvaluateRecipe(resamples=0))
     for one, other in zip(streamed.rows, whole.rows, strict=True):
         assert one.value == pytest.approx(other.value, abs=2e-3), one.measure
 
 
 @pytest.mark.parametrize("own", ["exclude", "keep"])
 @pytest.mark.parametrize("depth", [3, 100])
-def test_a_pool_that_is_settled_from_fewer_bits_gives_the_same_report(triplets, own, depth):
+def test_a_pool_that_is_settled_from_fewer_bits_gives_the_same_report(few_spans, own, depth):
     from hashed import hashed_style
 
     from idiograph.neural.maxsim.pruned import settle_rows
 
-    style, found = hashed_style(), open_benchmark(triplets)
-    some = found.triplets[(found.triplets < (20, 300, 300)).all(axis=1)]
-    found = Benchmark("s", found.anchors[:20], found.pool[:300], some)
+    style, found = hashed_style(), few_spans
     recipe = EvaluateRecipe(resamples=0, own_document=own, depth=depth, measures=("R@2", "nDCG@20", "Hit@1", "RR"))
     one, other = evaluate_ranker(style, found, recipe), evaluate_ranker(style, found, recipe, pairs=settle_rows)
     assert [(row.measure, row.value) for row in one.rows] == [(row.measure, row.value) for row in other.rows]

@@ -10,12 +10,16 @@ import pytest
 
 from idiograph.corpus.corpus import Corpus, build_corpus
 from idiograph.errors import ArtifactError, InputError
-from idiograph.evaluate.pairs import SCORERS, TripletTexts, bm25, function_words, okapi, triplet_jaccard
 from idiograph.evaluate.topic import (
     PAPER,
+    SCORERS,
+    TripletTexts,
+    bm25,
     check_topic,
+    function_words,
+    okapi,
     sample_triplets,
-    topic_as_markdown,
+    triplet_jaccard,
     triplet_texts,
     write_topic_report,
 )
@@ -153,11 +157,6 @@ def test_the_page_stands_alone_and_the_json_holds_everything(found, tmp_path):
     assert "68.36" in page
     back = json.loads((tmp_path / "report" / "topic.json").read_text())
     assert back["checked"][0]["accuracy"][0]["value"] == found.checked[0].accuracy[0].value
-
-
-def test_the_table_has_a_row_for_every_configuration(found):
-    lines = topic_as_markdown(found).splitlines()
-    assert [line.split(" | ")[0].strip("| ") for line in lines[2:]] == [each.name for each in found.checked]
 
 
 def test_a_sample_does_not_depend_on_the_order(mined):

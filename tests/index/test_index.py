@@ -350,8 +350,7 @@ def test_a_broken_folder_is_told_in_one_line(index, style, harm):
 
 
 def test_passages_of_a_change_that_never_ended_are_not_there(index, style):
-    from idiograph.index.build import passage_rows
-    from idiograph.index.embedded import EmbeddedPassages, EmbeddingWorkers
+    from idiograph.index.build import EmbeddedPassages, EmbeddingWorkers, passage_rows
 
     spool = EmbeddedPassages(index.folder / "p.arrow", style.encoder.dim, index.recipe.dtype)
     spool.fill([ESSAYS[40]], style, index.recipe, EmbeddingWorkers())

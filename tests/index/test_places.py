@@ -9,10 +9,10 @@ import pytest
 from hashed import hashed_style
 
 from idiograph.errors import ArtifactError, InputError, ServiceError
-from idiograph.index.embedded import EmbeddingWorkers
+from idiograph.index.build import EmbeddingWorkers
 from idiograph.index.filter import Filter
 from idiograph.index.index import Index
-from idiograph.index.parts import search_parts
+from idiograph.index.search import search_parts
 from idiograph.runner import Workers
 from idiograph.synth.anthology import anthology
 

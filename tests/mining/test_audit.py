@@ -9,7 +9,7 @@ import pytest
 
 from idiograph.corpus.corpus import Corpus, build_corpus
 from idiograph.mining.audit import Audit, audit_triplets
-from idiograph.mining.leaks import HeldOut, span_prints
+from idiograph.mining.leaks import HeldOutSpans, span_prints
 from idiograph.mining.mine import mine_triplets
 from idiograph.mining.triplets import SCHEMA
 from idiograph.recipe import make_recipe
@@ -166,7 +166,7 @@ def test_the_near_copy_search_agrees_with_comparing_all(random):
     texts = [" ".join(random.choice(words, 60)) + "." for _ in range(200)]
     edited = [text.replace(text.split()[30], "changed", 1) for text in texts[:80]]
     fresh = [" ".join(random.choice(words, 60)) + "." for _ in range(80)]
-    held = HeldOut.of(span_prints(texts), np.ones(len(texts), dtype=np.int8))
+    held = HeldOutSpans.of(span_prints(texts), np.ones(len(texts), dtype=np.int8))
     found = held.copies(span_prints([*edited, *fresh]), np.zeros(160, dtype=np.int8))
     assert (found[:80] == np.arange(80)).mean() > 0.97
     assert (found[80:] == -1).all()

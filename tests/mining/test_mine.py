@@ -16,10 +16,9 @@ import pytest
 from idiograph.corpus.corpus import Corpus, build_corpus
 from idiograph.errors import ArtifactError, InputError, SpecError
 from idiograph.mining.audit import same_field
-from idiograph.mining.catalog import ELSEWHERE, field_of
-from idiograph.mining.cloze import make_cloze
-from idiograph.mining.labels import LABELS
+from idiograph.mining.catalog import ELSEWHERE, LABELS, field_of
 from idiograph.mining.mine import mine_triplets
+from idiograph.mining.spans import make_cloze
 from idiograph.mining.split import SPLITS
 from idiograph.mining.triplets import read_triplets
 from idiograph.recipe import CorpusRecipe, make_recipe

@@ -5,7 +5,7 @@ import pytest
 
 from idiograph.errors import InputError
 from idiograph.evaluate import published
-from idiograph.evaluate.attribution import Attributed, triplets_won
+from idiograph.evaluate.pan19 import Attributed, triplets_won
 from idiograph.evaluate.problems import Problem
 from idiograph.neural.reader import Given
 from idiograph.neural.triplets import name_number

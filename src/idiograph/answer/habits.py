@@ -10,11 +10,12 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any
 
 import numpy as np
 
+from idiograph.corpus.corpus import Corpus
 from idiograph.synth.anthology import anthology
 from idiograph.text.sentences import find_sentences
 from idiograph.text.words import FUNCTION_WORDS, LETTER_RUN, LETTER_TOKEN
@@ -42,8 +43,9 @@ SPELLINGS = {  # a pattern of each side; the habit is the share of the first
     "serial comma": (r", \w+, (?:and|or)\b", r", \w+ (?:and|or)\b"),
 }
 PATTERNS = {name: tuple(re.compile(p) for p in both) for name, both in SPELLINGS.items()}
-LEAST = 0.15  # of the background's passages must show a habit, or its z-score means nothing
+MIN_SHARE_WITH_HABIT = 0.15  # of the background's passages must show a habit, or its z-score means nothing
 BACKGROUND = "the built-in anthology"
+DOCUMENTS_FOR_NORMS = 2000
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +87,7 @@ class Habits:
         return {"background": self.background, "total": self.total, "habits": [row.to_json() for row in self.rows]}
 
 
-def profile(text: str, lang: str = "en") -> dict[str, float]:
+def habit_rates(text: str, lang: str = "en") -> dict[str, float]:
     """The rate of every habit in a text: per thousand words, as a share, or in words a sentence."""
     lower = text.lower()
     tokens = LETTER_TOKEN.findall(lower)
@@ -127,19 +129,25 @@ def rhythm(text: str, lang: str) -> dict[str, float]:
 
 def norms(texts: Sequence[str], source: str, lang: str = "en") -> Norms:
     """Habits of a background; those that hardly any passage shows are left out."""
-    found = [profile(text, lang) for text in texts]
-    names = sorted({name for one in found for name in one})
+    rates = [habit_rates(text, lang) for text in texts]
+    names = sorted({name for one in rates for name in one})
     mean, spread = {}, {}
     for name in names:
         shared = name.startswith(("variant|", "rhythm|"))  # a share is known only where there is something to share
-        values = np.array([one.get(name, 0.0) for one in found if name in one or not shared])
-        if sum(name in one for one in found) >= LEAST * len(found) and values.std() > 0:
+        values = np.array([one.get(name, 0.0) for one in rates if name in one or not shared])
+        if sum(name in one for one in rates) >= MIN_SHARE_WITH_HABIT * len(rates) and values.std() > 0:
             mean[name], spread[name] = float(values.mean()), float(values.std())
     return Norms(source, mean, spread)
 
 
+def norms_of_corpus(corpus: Corpus) -> Norms:
+    """What the writers of a corpus do, from the beginnings of its first documents."""
+    texts = [text for d in islice(corpus, DOCUMENTS_FOR_NORMS) for text in text_pieces(d.text)[:5]]
+    return norms(texts, str(corpus.folder))
+
+
 @cache
-def built_in() -> Norms:
+def norms_of_anthology() -> Norms:
     """The background that comes with the package: passages of about 200 words by its twelve writers."""
     return norms([text for d in anthology() for text in text_pieces(d.text)], BACKGROUND)
 
@@ -153,7 +161,7 @@ def text_pieces(text: str, size: int = 200) -> list[str]:
 
 def compare_habits(a: str, b: str, known: Norms | None = None, lang: str = "en") -> Habits:
     """Every habit of two texts against a background; both are averaged over pieces as long as the background's."""
-    known = known or built_in()
+    known = known or norms_of_anthology()
     one, two = (average_habits(text, lang) for text in (a, b))
     rows = []
     for name, usual in known.mean.items():
@@ -168,7 +176,7 @@ def compare_habits(a: str, b: str, known: Norms | None = None, lang: str = "en")
 
 
 def average_habits(text: str, lang: str) -> dict[str, float]:
-    found = [profile(piece, lang) for piece in text_pieces(text)]
+    found = [habit_rates(piece, lang) for piece in text_pieces(text)]
     names = {name for one in found for name in one}
     share = ("variant|",)
     return {n: float(np.mean([one.get(n, 0.0) for one in found if n in one or not n.startswith(share)])) for n in names}

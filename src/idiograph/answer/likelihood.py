@@ -129,37 +129,26 @@ def fit_slopes(found: Scored, ends: tuple[float, float], kept: Sequence[bool]) -
     span = (most - least) or 1.0
     place = (found.sizes - least) / span  # 0 for the shortest, 1 for the longest
     score = (found.scores - middle) / width
-    table = np.stack([np.ones_like(score), place, score * (1 - place), score * place], axis=1)
-    wanted = [0, *([1] if most > least else []), *([2] if kept[0] else []), *([3] if kept[1] and most > least else [])]
+    table = np.stack([place, score * (1 - place), score * place], axis=1)
+    wanted = np.array([most > least, kept[0], kept[1] and most > least])
     beta = np.zeros(4)
-    beta[wanted] = logistic_curve(table[:, wanted], found.same) / log(10)
+    beta[np.append(True, wanted)] = fit_logistic(table[:, wanted], found.same) / log(10)
     shift, drift, low, high = beta
     slope, twist = (low - (high - low) * least / span) / width, (high - low) / (span * width)
     weights = np.array([shift - drift * least / span - slope * middle, slope, drift / span - twist * middle, twist])
     return float(low), float(high) if most > least else float(low), weights
 
 
-def logistic_curve(x: Floats, same: Bools, start: Floats | None = None) -> Floats:
-    """Logistic regression by Newton's method, both kinds with the same total weight and a slight ridge."""
-    weight = np.where(same, 0.5 / max(same.sum(), 1), 0.5 / max((~same).sum(), 1)) * len(same)
-    penalty = np.full(x.shape[1], RIDGE)
-    penalty[0] = 0.0
-    beta = np.zeros(x.shape[1]) if start is None else start
+def fit_logistic(x: Floats, same: Bools) -> Floats:
+    """Weights of (1, columns of `x`) by logistic regression, both kinds with the same total weight and a slight ridge."""
+    from sklearn.linear_model import LogisticRegression  # half a second: not for those who open a calibration
 
-    def loss(b: Floats) -> float:
-        return float(weight @ np.logaddexp(0.0, np.where(same, -1.0, 1.0) * (x @ b)) + 0.5 * penalty @ b**2)
-
-    for _ in range(100):
-        chance = 1 / (1 + np.exp(-np.clip(x @ beta, -500, 500)))
-        slope = x.T @ (weight * (chance - same)) + penalty * beta
-        curve = (x * (weight * chance * (1 - chance))[:, None]).T @ x + np.diag(penalty + 1e-9)
-        step, before = np.linalg.solve(curve, slope), loss(beta)
-        while loss(beta - step) > before and np.abs(step).max() > 1e-9:
-            step = step / 2
-        beta = beta - step
-        if np.abs(step).max() < 1e-8:
-            break
-    return beta
+    if not x.shape[1]:
+        return np.zeros(1)  # the two kinds weigh the same
+    weight = np.where(same, 0.5 / same.sum(), 0.5 / (~same).sum()) * len(same)
+    model = LogisticRegression(C=1 / RIDGE, solver="newton-cholesky", tol=1e-12, max_iter=1000)
+    model.fit(x, same, sample_weight=weight)
+    return np.concatenate([np.atleast_1d(model.intercept_), model.coef_[0]])
 
 
 def no_curve(raw: Floats, same: Bools) -> tuple[tuple[float, float], ...]:  # noqa: ARG001

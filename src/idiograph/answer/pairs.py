@@ -15,8 +15,7 @@ import numpy as np
 
 from idiograph.corpus.corpus import Corpus, document_row
 from idiograph.errors import ArtifactError, InputError, SpecError
-from idiograph.mining.catalog import field_of, read_catalog
-from idiograph.mining.labels import LABELS
+from idiograph.mining.catalog import LABELS, field_of, read_catalog
 from idiograph.mining.split import SPLITS
 from idiograph.mining.triplets import locate_triplets, read_triplets
 from idiograph.recipe import CalibrateRecipe, MineRecipe

@@ -1,14 +1,27 @@
-"""An explanation as a page shows it: two texts cut into their patches, each patch tied to its counterpart."""
+"""Answers as pages and tables: an explanation with the two texts cut into their patches, each tied to its counterpart; an
+attribution with its passages and what somebody else needs to do it again."""
 
-from collections.abc import Sequence
+import csv
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from idiograph import __version__
+from idiograph.answer.attribute import Attribution
 from idiograph.answer.explain import Explanation, Match
-from idiograph.html import ShadedPiece, cut_at_marks
+from idiograph.answer.habits import Habit, Habits
+from idiograph.answer.openset import calibration_of_index
+from idiograph.answer.ranking import LARGE, NEAR, PANEL
+from idiograph.answer.rolling import Rolling
+from idiograph.html import ShadedPiece, cut_at_marks, render
+from idiograph.index.index import Index
+from idiograph.store import timestamp
 
 THREADS = 60  # matches drawn as lines: more would be a carpet
+COLUMNS = ("text", "rank", "authors", "names", "score", "log10_lr", "in_words", "probability", "documents")
+COLUMNS += ("topic_warning", "none_of_these", "evidence_document", "evidence_score", "evidence_overlap")
 
 
 def linked_page(found: Explanation, name_a: str, name_b: str) -> dict[str, Any]:
@@ -67,3 +80,85 @@ def match_shades(values: Sequence[float]) -> list[float]:
     """Ranks from 0 to 1, so that a page shows differences however close the values are."""
     order = np.argsort(np.argsort(values))
     return [float(rank) / max(len(values) - 1, 1) for rank in order]
+
+
+def explanation_page(found: Explanation, habits: Habits, name_a: str, name_b: str, count: int) -> str:
+    """The two texts side by side, and the habits that they share or do not."""
+    about = {"title": f"{name_a} and {name_b}", "score": found.score, "scorer": found.scorer, "patch": found.patch}
+    patches = {"best": found.best(count), "strips": text_strips(found), "cut": found.cut}
+    both = {"habits": habits, "shown_habits": strongest_habits(habits.rows, count)}
+    return render("explain.html", **about, **patches, **both, **linked_page(found, name_a, name_b))
+
+
+def strongest_habits(rows: Sequence[Habit], count: int) -> list[Habit]:
+    """The habits that speak most for one hand, and those that speak most against it."""
+    if len(rows) <= count:
+        return list(rows)
+    return [*rows[:count], *(row for row in rows[-(count // 2) :] if row.agreement < 0)]
+
+
+def search_in_words(passages: int, exact: bool) -> str:
+    """How candidates were found, in words."""
+    if exact or passages <= LARGE:
+        return "every passage was scored"
+    return f"the {NEAR} candidates who seem nearest were scored, and {PANEL} drawn at random who stand for the others"
+
+
+def index_provenance(index: Index, by: str, candidates: Sequence[str], unknown: float) -> dict[str, Any]:
+    """What somebody else needs to do it again."""
+    known = calibration_of_index(index, by).calibration
+    return {
+        "version": f"idiograph {__version__}",
+        "date": timestamp(),
+        "model": index.about["model"],
+        "model fingerprint": index.style.fingerprint,
+        "score": index.style.score,
+        "index": index.where,
+        "corpus": index.about.get("source") or "not recorded",
+        "index version": index.version,
+        "preset": index.about.get("preset", "sound"),
+        "passages": len(index),
+        "settings": str(index.recipe.model_dump()),
+        "candidates": ", ".join(candidates) if candidates else f"every {by} of the index",
+        "prior of 'none of these'": 0.0 if candidates else unknown,
+        "calibration": f"{known.method}, {known.same} same-author and {known.different} different-author comparisons, "
+        f"log10 LR from {known.low:+.2f} to {known.high:+.2f}",
+    }
+
+
+def attribution_page(
+    answers: Mapping[str, Attribution], parts: Mapping[str, Rolling], trail: Mapping[str, Any], closed: bool
+) -> str:
+    """The candidates of each text, the passages behind them, and the audit trail."""
+    from idiograph.plots.curves import along_axis
+
+    questions = []
+    for name, answer in answers.items():
+        rolled = parts.get(name)
+        figure, rows = "", []
+        if rolled:
+            names = [", ".join(n) for n in rolled.candidates]
+            figure = along_axis([start for start, _ in rolled.windows], rolled.llr, names, rolled.owners)
+            rows = rolled.to_json()["parts"]
+        questions.append({"name": name, "answer": answer, "figure": figure, "parts": rows})
+    return render("attribute.html", title="Who wrote this?", questions=questions, audit=trail, closed=closed)
+
+
+def write_candidates(path: Path, answers: Mapping[str, Attribution]) -> None:
+    """The candidates of each text as a CSV table."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(COLUMNS)
+        for name, answer in answers.items():
+            for rank, c in enumerate(answer.candidates, 1):
+                best = c.evidence[0]
+                row = [name, rank, "; ".join(c.authors), "; ".join(c.names), f"{c.score:.4f}", f"{c.llr:.3f}", c.words]
+                row += [f"{c.probability:.4f}", c.documents, c.topical, f"{answer.none.probability:.4f}"]
+                writer.writerow(
+                    [*map(escape_formula, row), escape_formula(best.doc_id), f"{best.score:.4f}", f"{best.overlap:.3f}"]
+                )
+
+
+def escape_formula(value: Any) -> Any:
+    """A cell that a spreadsheet does not take for a formula."""
+    return f"'{value}" if isinstance(value, str) and value[:1] in "=@\t" else value

@@ -28,46 +28,24 @@ def explain_command(
 ) -> None:
     """Show which patch of one text matched which of the other, and which habits they share; the parts add up."""
     from idiograph.answer.explain import explain as explain_
-    from idiograph.answer.habits import compare_habits
+    from idiograph.answer.habits import compare_habits, norms_of_corpus
+    from idiograph.answer.report import explanation_page
+    from idiograph.corpus.corpus import Corpus
 
     one, two = read_text(a), read_text(b)
-    known = norms_of(corpus_folder) if corpus_folder else None
+    known = norms_of_corpus(Corpus(corpus_folder)) if corpus_folder else None
     found = explain_(one, two, open_style(model, patch, keep, score))
     habits = compare_habits(one, two, known)
     if html:
-        html.write_text(explained_page(found, habits, a.name, b.name, count), encoding="utf-8")
+        html.write_text(explanation_page(found, habits, a.name, b.name, count), encoding="utf-8")
         err.print(f"wrote {html}", highlight=False, soft_wrap=True)
     value = {**found.to_json(), "habits": habits.to_json()}
     say(value, as_json, lambda: print_explained(found, habits, count))
 
 
-def norms_of(folder: Path) -> Any:
-    """What the writers of a corpus do."""
-    from itertools import islice
-
-    from idiograph.answer.habits import norms, text_pieces
-    from idiograph.corpus.corpus import Corpus
-
-    texts = [text for d in islice(Corpus(folder), 2000) for text in text_pieces(d.text)[:5]]
-    return norms(texts, str(folder))
-
-
-def explained_page(found: Any, habits: Any, name_a: str, name_b: str, count: int) -> str:
-    from idiograph.answer.report import linked_page, text_strips
-    from idiograph.html import render
-
-    about = {"title": f"{name_a} and {name_b}", "score": found.score, "scorer": found.scorer, "patch": found.patch}
-    shown = {"best": found.best(count), "strips": text_strips(found), "cut": found.cut}
-    both = {"habits": habits, "shown_habits": strongest_habits(habits.rows, count)}
-    return render("explain.html", **about, **shown, **both, **linked_page(found, name_a, name_b))
-
-
-def strongest_habits(rows: Any, count: int) -> list[Any]:
-    """The habits that speak most for one hand, and those that speak most against it."""
-    return [*rows[:count], *(row for row in rows[-(count // 2) :] if row.agreement < 0)] if len(rows) > count else rows
-
-
 def print_explained(found: Any, habits: Any, count: int) -> None:
+    from idiograph.answer.report import strongest_habits
+
     print_matches(found, count)
     if found.cut:
         out.print(

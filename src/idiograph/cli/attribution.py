@@ -1,6 +1,5 @@
 """The command that says who wrote a text: attribute."""
 
-import csv
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,12 +8,8 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from idiograph import __version__
-from idiograph.cli.shared import AsJson, Keep, Lang, Model, Patch, err, open_style, out, read_text, say
+from idiograph.cli.shared import AsJson, Keep, Lang, Model, Patch, err, open_style, out, read_text, say, shorten_text
 from idiograph.errors import InputError, TooShort
-
-COLUMNS = ("text", "rank", "authors", "names", "score", "log10_lr", "in_words", "probability", "documents")
-COLUMNS += ("topic_warning", "none_of_these", "evidence_document", "evidence_score", "evidence_overlap")
 
 
 def attribute_command(
@@ -40,6 +35,7 @@ def attribute_command(
 ) -> None:
     """Rank the authors of an index for each text, with likelihood ratios and the passages behind them."""
     from idiograph.answer.attribute import attribute as attribute_
+    from idiograph.answer.report import attribution_page, index_provenance, search_in_words, write_candidates
     from idiograph.answer.rolling import rolling as rolling_
     from idiograph.index.index import Index
 
@@ -49,12 +45,12 @@ def attribute_command(
     how: dict[str, Any] = {"candidates": only, "exact": exact}
     answers = {n: attribute_(t, opened, k, by=by, unknown=unknown, **how) for n, t in asked.items()}
     parts = {n: rolling_("\n\n".join(t), opened, k, window=window, **how) for n, t in asked.items() if rolling}
-    trail = index_provenance(opened, by, only, unknown) | {"search": search_texts(len(opened), exact)}
+    trail = index_provenance(opened, by, only, unknown) | {"search": search_in_words(len(opened), exact)}
     if html:
-        html.write_text(write_attribution_page(answers, parts, trail, bool(only)), encoding="utf-8")
+        html.write_text(attribution_page(answers, parts, trail, bool(only)), encoding="utf-8")
         err.print(f"wrote {html}", highlight=False, soft_wrap=True)
     if table:
-        write_table(table, answers)
+        write_candidates(table, answers)
         err.print(f"wrote {table}", highlight=False, soft_wrap=True)
     found: dict[str, Any] = {
         name: {**a.to_json(), **({"rolling": parts[name].to_json()} if rolling else {}), "audit": trail}
@@ -95,75 +91,6 @@ def list_candidates(path: Path) -> list[Path]:
     return found
 
 
-def search_texts(passages: int, exact: bool) -> str:
-    """How candidates were found, in words."""
-    from idiograph.answer.ranking import LARGE, NEAR, PANEL
-
-    if exact or passages <= LARGE:
-        return "every passage was scored"
-    return f"the {NEAR} candidates who seem nearest were scored, and {PANEL} drawn at random who stand for the others"
-
-
-def index_provenance(index: Any, by: str, candidates: Sequence[str], unknown: float) -> dict[str, Any]:
-    """What somebody else needs to do it again."""
-    from idiograph.answer.openset import calibration_of_index
-    from idiograph.store import timestamp
-
-    known = calibration_of_index(index, by).calibration
-    return {
-        "version": f"idiograph {__version__}",
-        "date": timestamp(),
-        "model": index.about["model"],
-        "model fingerprint": index.style.fingerprint,
-        "score": index.style.score,
-        "index": index.where,
-        "corpus": index.about.get("source") or "not recorded",
-        "index version": index.version,
-        "preset": index.about.get("preset", "sound"),
-        "passages": len(index),
-        "settings": str(index.recipe.model_dump()),
-        "candidates": ", ".join(candidates) if candidates else f"every {by} of the index",
-        "prior of 'none of these'": 0.0 if candidates else unknown,
-        "calibration": f"{known.method}, {known.same} same-author and {known.different} different-author comparisons, "
-        f"log10 LR from {known.low:+.2f} to {known.high:+.2f}",
-    }
-
-
-def write_attribution_page(answers: dict[str, Any], parts: dict[str, Any], trail: dict[str, Any], closed: bool) -> str:
-    from idiograph.html import render
-    from idiograph.plots.curves import along_axis
-
-    shown = []
-    for name, answer in answers.items():
-        rolled = parts.get(name)
-        figure, rows = "", []
-        if rolled:
-            names = [", ".join(n) for n in rolled.candidates]
-            figure = along_axis([start for start, _ in rolled.windows], rolled.llr, names, rolled.owners)
-            rows = rolled.to_json()["parts"]
-        shown.append({"name": name, "answer": answer, "figure": figure, "parts": rows})
-    return render("attribute.html", title="Who wrote this?", questions=shown, audit=trail, closed=closed)
-
-
-def write_table(path: Path, answers: dict[str, Any]) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(COLUMNS)
-        for name, answer in answers.items():
-            for rank, c in enumerate(answer.candidates, 1):
-                best = c.evidence[0]
-                row = [name, rank, "; ".join(c.authors), "; ".join(c.names), f"{c.score:.4f}", f"{c.llr:.3f}", c.words]
-                row += [f"{c.probability:.4f}", c.documents, c.topical, f"{answer.none.probability:.4f}"]
-                writer.writerow(
-                    [*map(harmless, row), harmless(best.doc_id), f"{best.score:.4f}", f"{best.overlap:.3f}"]
-                )
-
-
-def harmless(value: Any) -> Any:
-    """A cell that a spreadsheet does not take for a formula."""
-    return f"'{value}" if isinstance(value, str) and value[:1] in "=@\t" else value
-
-
 def print_answers(answers: dict[str, Any], parts: dict[str, Any]) -> None:
     for path, answer in answers.items():
         print_answer(path, answer)
@@ -192,7 +119,7 @@ def print_answer(path: str, answer: Any) -> None:
         overlap = f"{100 * e.overlap:.0f} % shared content words" + (": topic could explain it" if e.topical else "")
         head = Text(f"\n{best.names[0]}, {e.title or e.doc_id} ", style="bold")
         out.print(head.append(f"(similarity {e.score:.3f}, {overlap})", style="not bold dim"))
-        out.print(Text(f"  asked: {shorten_line(e.asked)}\n  found: {shorten_line(e.found)}"))
+        out.print(Text(f"  asked: {shorten_text(e.asked, 220)}\n  found: {shorten_text(e.found, 220)}"))
 
 
 def print_parts(rolled: Any) -> None:
@@ -201,8 +128,3 @@ def print_parts(rolled: Any) -> None:
     for part in rolled.to_json()["parts"]:
         table.add_row(f"{part['start']}–{part['end']}", Text(part["owner"] or "nobody here"), f"{part['llr']:+.2f}")
     out.print(table)
-
-
-def shorten_line(text: str, size: int = 220) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= size else flat[: size - 1] + "…"

@@ -25,6 +25,7 @@ from idiograph.cli.shared import (
     read_text,
     say,
     settings,
+    shorten_text,
 )
 from idiograph.errors import InputError, SpecError
 from idiograph.recipe import Recipe
@@ -55,7 +56,7 @@ def index(
     as_json: AsJson = False,
 ) -> None:
     """Embed a corpus into an index that can be asked who wrote a text; change an index, or say what is in it."""
-    from idiograph.index.embedded import EmbeddingWorkers
+    from idiograph.index.build import EmbeddingWorkers
     from idiograph.index.index import Index
     from idiograph.loading import load
     from idiograph.runner import Workers
@@ -181,10 +182,10 @@ def search(
     as_json: AsJson = False,
 ) -> None:
     """Find the passages of an index whose style is nearest to each text."""
-    from idiograph.index.embedded import EmbeddingWorkers
+    from idiograph.index.build import EmbeddingWorkers
     from idiograph.index.filter import Filter
     from idiograph.index.index import Index
-    from idiograph.index.parts import search_parts
+    from idiograph.index.search import search_parts
     from idiograph.loading import load
     from idiograph.runner import Workers
 
@@ -230,10 +231,5 @@ def print_hits(path: str, hits: Any) -> None:
     table = Table("", "score", "authors", "document", "passage", title=path)
     for rank, hit in enumerate(hits, 1):
         p = hit.passage
-        table.add_row(str(rank), f"{hit.score:.4f}", ", ".join(p.names), p.title or p.doc_id, shorten_passage(p.text))
+        table.add_row(str(rank), f"{hit.score:.4f}", ", ".join(p.names), p.title or p.doc_id, shorten_text(p.text, 160))
     out.print(table)
-
-
-def shorten_passage(text: str, size: int = 160) -> str:
-    flat = " ".join(text.split())
-    return flat if len(flat) <= size else flat[: size - 1] + "…"

@@ -1,6 +1,5 @@
 """Commands about models: evaluate, compare."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -44,6 +43,7 @@ def evaluate_command(
 ) -> None:
     """Measure rankers by retrieval on held-out triplets or a BEIR folder: RANKER [RANKER …] TRIPLETS."""
     from idiograph.evaluate.retrieval import evaluate_ranker as evaluate_
+    from idiograph.evaluate.retrieval import size_pools, write_evaluation
     from idiograph.mining.benchmark import open_benchmarks
 
     if len(rankers) < 2:
@@ -59,13 +59,13 @@ def evaluate_command(
     size = int(pool) if pool and pool.isdigit() else pool
     chosen = settings(preset, recipe_file, {"evaluate": {"split": split, "pool": size}, "style": {"keep": keep}})
     found = open_benchmarks(Path(rankers[-1]), chosen.evaluate.split, config or ())
-    benchmarks = of_one_size(found, chosen.evaluate.pool, chosen.evaluate.seed)
+    benchmarks = size_pools(found, chosen.evaluate.pool, chosen.evaluate.seed)
     reports: list[Any] = []
     with bar("evaluating") as update:
         for ranker in open_rankers(rankers[:-1], patch or [], reading_of_name(chosen, keep)):
             reports += [evaluate_(ranker, each, chosen.evaluate, update, pairs_by_model) for each in benchmarks]
     if out_folder:
-        write_model_reports(reports, benchmarks, out_folder, chosen, trec=trec, beir=beir)
+        write_evaluation(reports, benchmarks, out_folder, chosen.evaluate, trec=trec, beir=beir)
     say([report.to_json() for report in reports], as_json, lambda: print_model_reports(reports))
 
 
@@ -82,49 +82,6 @@ def verify_pairs(rankers: Iterator[Any], source: Path, folder: Path | None, as_j
 
     found = verify_systems([(ranker.name, ranker) for ranker in rankers], source, folder, chosen)
     say([each.to_json() for each in found], as_json, lambda: print_verified(found))
-
-
-def of_one_size(benchmarks: Sequence[Any], pool: int | str, seed: int) -> list[Any]:
-    """Pools as they are, cut to the smallest, or to a number of passages."""
-    if pool == "natural":
-        return list(benchmarks)
-    size = min(len(each.pool) for each in benchmarks) if pool == "equal" else int(pool)
-    return [each.smaller(size, seed) for each in benchmarks]
-
-
-def write_model_reports(
-    reports: Sequence[Any], benchmarks: Sequence[Any], folder: Path, chosen: Any, *, trec: bool, beir: bool
-) -> None:
-    from idiograph.evaluate.compare import VALUES, write_values
-    from idiograph.evaluate.report import domains_markdown, reports_as_markdown
-    from idiograph.evaluate.trec import write_qrels, write_run
-    from idiograph.mining.benchmark import write_beir
-
-    folder.mkdir(parents=True, exist_ok=True)
-    found = [report.to_json() for report in reports]
-    (folder / "report.json").write_text(json.dumps(found, indent=1), encoding="utf-8")
-    pages = [f"## {each.name}\n\n{reports_as_markdown(grain_of(reports, each))}\n" for each in benchmarks]
-    pages += [f"### {r.ranker}, {r.benchmark}, by field\n\n{domains_markdown(r)}\n" for r in reports if r.domains]
-    (folder / "report.md").write_text("\n".join(pages), encoding="utf-8")
-    write_values(reports, folder / VALUES)
-    own = chosen.evaluate.own_document
-    for each in benchmarks:
-        place = each.name.replace("/", "-")
-        if trec:
-            write_qrels(each, folder / f"{place}.qrels", own)
-            for report in grain_of(reports, each):
-                write_run(report, folder / f"{place}.{file_part(report.ranker)}.run")
-        if beir:
-            write_beir(each, folder / f"beir-{place}", chosen.evaluate.split, own)
-
-
-def grain_of(reports: Sequence[Any], benchmark: Any) -> list[Any]:
-    return [report for report in reports if report.benchmark == benchmark.name]
-
-
-def file_part(ranker: str) -> str:
-    """A ranker's name as part of a file's."""
-    return "".join(c if c.isalnum() or c in "-._@" else "-" for c in ranker.replace(" ", ""))
 
 
 def compare_command(

@@ -61,7 +61,7 @@ def pan19_command(
 ) -> None:
     """Put rankers to PAN19 as they are: RANKER [RANKER …] PAN19. Does the true candidate score highest?"""
     from idiograph.cli.models import open_rankers, reading_of_name
-    from idiograph.evaluate.attribution import evaluate_attribution
+    from idiograph.evaluate.pan19 import evaluate_attribution
     from idiograph.evaluate.problems import read_problems
 
     if len(rankers) < 2:
@@ -79,7 +79,7 @@ def pan19_command(
 
 
 def write_pan_report(found: Sequence[Any], folder: Path, preset: str) -> None:
-    from idiograph.evaluate.attribution import attribution_as_markdown
+    from idiograph.evaluate.pan19 import attribution_as_markdown
     from idiograph.evaluate.problems import write_problem_answers
 
     folder.mkdir(parents=True, exist_ok=True)
@@ -93,7 +93,7 @@ def write_pan_report(found: Sequence[Any], folder: Path, preset: str) -> None:
 
 
 def print_found(found: Sequence[Any], preset: str) -> None:
-    from idiograph.evaluate.attribution import PAPER
+    from idiograph.evaluate.pan19 import PAPER
 
     first = found[0]
     table = Table(title=f"PAN19 {first.lang}, {preset}: {first.texts} texts by {first.authors} authors")

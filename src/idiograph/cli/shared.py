@@ -98,3 +98,9 @@ def open_style(model: str, patch: str | None, keep: str | None, score: str | Non
     from idiograph.loading import load
 
     return load(None if model == "default" else model, patch=patch, keep=keep, score=score)
+
+
+def shorten_text(text: str, size: int) -> str:
+    """The beginning of a text, in one line."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= size else flat[: size - 1] + "…"

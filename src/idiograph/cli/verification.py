@@ -1,6 +1,5 @@
 """Commands about one writer or two: verify, calibrate, and what `evaluate --verify` does."""
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
@@ -8,7 +7,6 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
-from idiograph import __version__
 from idiograph.cli.attribution import list_candidates, long_enough
 from idiograph.cli.shared import (
     AsJson,
@@ -28,7 +26,6 @@ from idiograph.cli.shared import (
 )
 from idiograph.errors import ArtifactError
 
-SHOWN = ("Cllr", "Cllr_min", "Cllr_cal", "EER", "AUC", "c@1", "F0.5u", "Brier", "unanswered")
 Label = Annotated[str | None, typer.Option(help="Who counts as the writer: identified, set, first, last or single.")]
 Split = Annotated[list[str] | None, typer.Option(help="Take people of this split of `mine`; may be repeated.")]
 
@@ -171,7 +168,7 @@ def verify_systems(
     from idiograph.answer.likelihood import INCONCLUSIVE, cross_fit
     from idiograph.answer.pairs import open_mixture
     from idiograph.answer.verify import score_known_pairs
-    from idiograph.evaluate.verification import Judged, measure_verification
+    from idiograph.evaluate.verification import Judged, measure_verification, write_verification
 
     given = [str(folders)] if isinstance(folders, Path) else folders
     pairs, source = open_mixture(given, chosen.calibrate)
@@ -186,46 +183,20 @@ def verify_systems(
             how = (chosen.evaluate.resamples // 5, chosen.evaluate.seed)
             results.append(measure_verification(judged, name, name_of_pairs, *how))
     if report:
-        write_report(results, report, source, chosen)
+        about = {"preset": chosen.preset, "source": source, "recipe": chosen.calibrate.model_dump()}
+        write_verification(results, report, about)
     return results
 
 
-def write_report(results: Sequence[Any], report: Path, source: str, chosen: Any) -> None:
-    """report.json, report.md and report.html."""
-    from idiograph.evaluate.verification import verification_as_markdown
-    from idiograph.html import render
-    from idiograph.plots.curves import evidence_panels
-    from idiograph.store import timestamp
-
-    report.mkdir(parents=True, exist_ok=True)
-    about = {"version": __version__, "date": timestamp(), "preset": chosen.preset, "source": source}
-    about |= {"recipe": chosen.calibrate.model_dump()}
-    body = {**about, "systems": [r.to_json() for r in results]}
-    (report / "verification.json").write_text(json.dumps(body, indent=1), encoding="utf-8")
-    (report / "verification.md").write_text(verification_as_markdown(results, SHOWN) + "\n", encoding="utf-8")
-    page = render(
-        "verification.html",
-        title="verification",
-        version=__version__,
-        date=about["date"][:10],
-        preset=chosen.preset,
-        pairs=results[0].pairs,
-        measures=SHOWN,
-        found=results,
-        figures=[evidence_panels(r.curves) for r in results],
-        source=source,
-        seed=chosen.calibrate.seed,
-    )
-    (report / "verification.html").write_text(page, encoding="utf-8")
-
-
 def print_verified(results: Sequence[Any]) -> None:
+    from idiograph.evaluate.verification import SUMMARY
+
     first = results[0]
     table = Table(title=f"{first.pairs}: {first.same} pairs by one hand, {first.different} by two", padding=(0, 0))
     table.add_column("system")
-    for name in SHOWN:
+    for name in SUMMARY:
         table.add_column(name, justify="right", no_wrap=True)
     for one in results:
-        table.add_row(one.system.replace(" @ ", "\n@ "), *(f"{one[name].value:.3f}" for name in SHOWN))
+        table.add_row(one.system.replace(" @ ", "\n@ "), *(f"{one[name].value:.3f}" for name in SUMMARY))
     out.print(table)
     out.print("Each pair was calibrated on the pairs of other writers.", style="dim")

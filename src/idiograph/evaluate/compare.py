@@ -110,11 +110,3 @@ def difference(
     gap = a.per_anchor[measure] - b.per_anchor[measure]
     low, high = interval(gap, a.clusters, resamples, seed, level)
     return Difference(a.benchmark, measure, a.ranker, b.ranker, float(gap.mean()), low, high, len(gap))
-
-
-def differences_as_markdown(found: Sequence[Difference]) -> str:
-    lines = ["| benchmark | measure | first | second | first − second | verdict |", "|---" * 6 + "|"]
-    for d in found:
-        gap = f"{d.value:+.3f} [{d.low:+.3f}, {d.high:+.3f}]"
-        lines.append(f"| {d.benchmark} | {d.measure} | {d.first} | {d.second} | {gap} | {d.verdict} |")
-    return "\n".join(lines)

@@ -1,16 +1,19 @@
 """Put a ranker to a benchmark: every anchor against a pool of spans, by its own or somebody else's hand."""
 
+import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from idiograph.errors import InputError
-from idiograph.evaluate.reading import READINGS
-from idiograph.evaluate.report import MeasuredValue, Report, interval
+from idiograph.evaluate.compare import VALUES, write_values
+from idiograph.evaluate.report import MeasuredValue, Report, domains_markdown, interval, reports_as_markdown
+from idiograph.evaluate.trec import write_qrels, write_run
 from idiograph.measures.ranking import measure_rankings, rank_needed, rank_scores, triplet_accuracy
-from idiograph.mining.benchmark import Benchmark, Bools, open_benchmark, open_benchmarks
+from idiograph.mining.benchmark import Benchmark, Bools, open_benchmark, open_benchmarks, write_beir
 from idiograph.recipe import EvaluateRecipe
 from idiograph.runner import Progress
 from idiograph.style.model import Ranker, Style
@@ -24,6 +27,20 @@ Scores = NDArray[np.float32]
 Doubles = NDArray[np.float64]
 Blocks = Iterator[tuple[slice, Scores]]
 AllPairs = Callable[[Patches, Patches, bool, Callable[[slice], WantedScores]], Blocks]
+ModelReading = Callable[[Style, Sequence[str], bool], Patches]
+
+
+def sound_reading(style: Style, texts: Sequence[str], query: bool) -> Patches:
+    """Both sides alike, special tokens never scored."""
+    return replace(style, reading="sound").encode(texts, query)
+
+
+def published_reading(style: Style, texts: Sequence[str], query: bool) -> Patches:
+    """As the published code reads."""
+    return replace(style, reading="published").encode(texts, query)
+
+
+READINGS: dict[str, ModelReading] = {"published": published_reading, "sound": sound_reading}
 
 
 def full_precision_blocks(a: Patches, b: Patches, mean: bool, wanted: Callable[[slice], WantedScores]) -> Blocks:  # noqa: ARG001
@@ -174,3 +191,48 @@ def relevance_in_words(benchmark: Benchmark, recipe: EvaluateRecipe) -> str:
 def measured_value(name: str, values: Doubles, clusters: Sequence[str], recipe: EvaluateRecipe) -> MeasuredValue:
     low, high = interval(values, clusters, recipe.resamples, recipe.seed)
     return MeasuredValue(name, float(values.mean()), low, high)
+
+
+def size_pools(benchmarks: Sequence[Benchmark], pool: int | str, seed: int) -> list[Benchmark]:
+    """Pools as they are, cut to the smallest, or to a number of passages."""
+    if pool == "natural":
+        return list(benchmarks)
+    size = min(len(each.pool) for each in benchmarks) if pool == "equal" else int(pool)
+    return [each.smaller(size, seed) for each in benchmarks]
+
+
+def write_evaluation(
+    reports: Sequence[Report],
+    benchmarks: Sequence[Benchmark],
+    folder: Path,
+    recipe: EvaluateRecipe,
+    *,
+    trec: bool = False,
+    beir: bool = False,
+) -> None:
+    """report.json, report.md and what `compare` reads; TREC and BEIR files too, where they are asked for."""
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = [report.to_json() for report in reports]
+    (folder / "report.json").write_text(json.dumps(rows, indent=1), encoding="utf-8")
+    pages = [f"## {each.name}\n\n{reports_as_markdown(reports_on(reports, each))}\n" for each in benchmarks]
+    pages += [f"### {r.ranker}, {r.benchmark}, by field\n\n{domains_markdown(r)}\n" for r in reports if r.domains]
+    (folder / "report.md").write_text("\n".join(pages), encoding="utf-8")
+    write_values(reports, folder / VALUES)
+    own = recipe.own_document
+    for each in benchmarks:
+        place = each.name.replace("/", "-")
+        if trec:
+            write_qrels(each, folder / f"{place}.qrels", own)
+            for report in reports_on(reports, each):
+                write_run(report, folder / f"{place}.{name_as_file(report.ranker)}.run")
+        if beir:
+            write_beir(each, folder / f"beir-{place}", recipe.split, own)
+
+
+def reports_on(reports: Sequence[Report], benchmark: Benchmark) -> list[Report]:
+    return [report for report in reports if report.benchmark == benchmark.name]
+
+
+def name_as_file(ranker: str) -> str:
+    """A ranker's name as part of a file's."""
+    return "".join(c if c.isalnum() or c in "-._@" else "-" for c in ranker.replace(" ", ""))

@@ -3,21 +3,27 @@
 A PAN answer is a number from 0 to 1; exactly 0.5 means that no answer is given.
 """
 
+import json
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from idiograph import __version__
 from idiograph.errors import InputError
 from idiograph.evaluate.report import MeasuredValue
+from idiograph.html import render
 from idiograph.measures.likelihood import Curves, auc, calibration_curves, cllr, cllr_min, eer
+from idiograph.store import timestamp
 
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
 UNANSWERED = 0.5
+SUMMARY = ("Cllr", "Cllr_min", "Cllr_cal", "EER", "AUC", "c@1", "F0.5u", "Brier", "unanswered")  # what reports show
 
 
 def c_at_1(answers: Floats, truth: Bools) -> float:
@@ -145,3 +151,28 @@ def verification_as_markdown(found: Sequence[Verification], names: Sequence[str]
         cells = " | ".join(f"{one[name].value:.3f}" for name in names)
         lines.append(f"| {one.pairs} | {one.system} | {one.same} / {one.different} | {cells} |")
     return "\n".join(lines)
+
+
+def write_verification(found: Sequence[Verification], folder: Path, about: Mapping[str, Any]) -> None:
+    """verification.json, .md and .html; `about` has the preset, the source of the pairs and the recipe."""
+    from idiograph.plots.curves import evidence_panels
+
+    folder.mkdir(parents=True, exist_ok=True)
+    date = timestamp()
+    body = {"version": __version__, "date": date, **about, "systems": [r.to_json() for r in found]}
+    (folder / "verification.json").write_text(json.dumps(body, indent=1), encoding="utf-8")
+    (folder / "verification.md").write_text(verification_as_markdown(found, SUMMARY) + "\n", encoding="utf-8")
+    page = render(
+        "verification.html",
+        title="verification",
+        version=__version__,
+        date=date[:10],
+        preset=about["preset"],
+        pairs=found[0].pairs,
+        measures=SUMMARY,
+        found=found,
+        figures=[evidence_panels(r.curves) for r in found],
+        source=about["source"],
+        seed=about["recipe"]["seed"],
+    )
+    (folder / "verification.html").write_text(page, encoding="utf-8")

@@ -17,6 +17,8 @@ from idiograph.errors import ArtifactError, InputError, ModelError
 from idiograph.index.build import (
     MAKE,
     SPOOL,
+    EmbeddedPassages,
+    EmbeddingWorkers,
     append_passages,
     codebook,
     finished_index,
@@ -26,7 +28,6 @@ from idiograph.index.build import (
     spool_passages,
 )
 from idiograph.index.candidates import Sketches, enough_documents, finalists, highest_bounds, pool_neighbours
-from idiograph.index.embedded import EmbeddedPassages, EmbeddingWorkers
 from idiograph.index.filter import About, Filter
 from idiograph.index.passages import Hit, Passage
 from idiograph.index.quantize import QuantizedPatches, from_bytes, join_packed, score_all, vector_width

@@ -66,10 +66,6 @@ class QuantizedPatches:
         return len(self.lengths)
 
     @property
-    def nbytes(self) -> int:
-        return self.codes.nbytes + self.scales.nbytes
-
-    @property
     def starts(self) -> Ints:
         return np.cumsum(self.lengths) - self.lengths
 

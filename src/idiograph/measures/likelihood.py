@@ -21,40 +21,26 @@ def mean_bits(llr: Floats) -> Floats:
     return np.logaddexp(0.0, llr * np.log(10)) / np.log(2)
 
 
-def pool_violators(values: Floats, weights: Floats) -> Floats:
-    """The non-decreasing sequence nearest to `values` in weighted squares: pool adjacent violators.
-
-    >>> pool_violators(np.array([1.0, 3.0, 2.0]), np.ones(3)).tolist()
-    [1.0, 2.5, 2.5]
-    """
-    sums: list[float] = []
-    sizes: list[float] = []
-    counts: list[float] = []
-    for value, weight in zip(values.tolist(), weights.tolist(), strict=True):
-        sums.append(value * weight)
-        sizes.append(weight)
-        counts.append(1)
-        while len(sums) > 1 and sums[-2] * sizes[-1] >= sums[-1] * sizes[-2]:
-            for pile in (sums, sizes, counts):
-                last = pile.pop()
-                pile[-1] += last
-    return np.repeat(np.array(sums) / np.array(sizes), np.array(counts, dtype=np.int64))
-
-
 def best_ratios(same: Floats, different: Floats) -> tuple[Floats, Floats]:
     """The log10 likelihood ratios that the order of the scores could have had at best: ±inf where one kind stands alone.
 
     Ties share one value; both kinds weigh the same, whatever their number.
     """
-    scores = np.concatenate([same, different])
-    label = np.repeat([1.0, 0.0], [len(same), len(different)])
+    from sklearn.isotonic import isotonic_regression  # takes most of a second: not before something is measured
+
+    label, scores = labelled_scores(same, different)
     weight = np.where(label == 1, 0.5 / len(same), 0.5 / len(different))
     _, place = np.unique(scores, return_inverse=True)
     total = np.bincount(place, weights=weight).astype(np.float64)
-    share = pool_violators(np.bincount(place, weights=weight * label) / total, total)[place]
+    share = isotonic_regression(np.bincount(place, weights=weight * label) / total, sample_weight=total)[place]
     with np.errstate(divide="ignore"):
-        found = np.log10(share) - np.log10(1 - share)
-    return found[: len(same)], found[len(same) :]
+        ratios = np.log10(share) - np.log10(1 - share)
+    return ratios[: len(same)], ratios[len(same) :]
+
+
+def labelled_scores(same: Floats, different: Floats) -> tuple[Floats, Floats]:
+    """Labels and scores as scikit-learn takes them: 1 for same-author pairs, which come first."""
+    return np.repeat([1.0, 0.0], [len(same), len(different)]), np.concatenate([same, different])
 
 
 def cllr_min(same: Floats, different: Floats) -> float:
@@ -62,33 +48,18 @@ def cllr_min(same: Floats, different: Floats) -> float:
     return cllr(*best_ratios(same, different))
 
 
-def roc_points(same: Floats, different: Floats) -> tuple[Floats, Floats]:
-    """Rates of false and of true acceptance when the threshold falls from above the highest score to the lowest."""
-    scores = np.concatenate([same, different])
-    _, place = np.unique(-scores, return_inverse=True)
-    steps = int(place.max()) + 1
-    true = np.cumsum(np.bincount(place[: len(same)], minlength=steps)) / len(same)
-    false = np.cumsum(np.bincount(place[len(same) :], minlength=steps)) / len(different)
-    return np.concatenate([[0.0], false]), np.concatenate([[0.0], true])
-
-
 def auc(same: Floats, different: Floats) -> float:
     """The chance that a same-author pair scores higher than a different-author pair, ties counted half."""
-    ranks = midranks(np.concatenate([same, different]))
-    n = len(same)
-    return float((ranks[:n].sum() - n * (n + 1) / 2) / (n * len(different)))
+    from sklearn.metrics import roc_auc_score
 
-
-def midranks(values: Floats) -> Floats:
-    """Ranks from 1; equal values share the mean of theirs."""
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    return (last - (counts - 1) / 2)[place]
+    return float(roc_auc_score(*labelled_scores(same, different)))
 
 
 def eer(same: Floats, different: Floats) -> float:
     """The error rate at the threshold where false acceptances and false rejections are as frequent."""
-    false, true = roc_points(same, different)
+    from sklearn.metrics import roc_curve
+
+    false, true, _ = roc_curve(*labelled_scores(same, different), drop_intermediate=False)
     gap = false - (1 - true)  # from -1 to 1, never falling
     at = int(np.argmax(gap >= 0))
     if at == 0 or gap[at] == gap[at - 1]:
@@ -123,5 +94,5 @@ def calibration_curves(same: Floats, different: Floats) -> Curves:
     prior = np.linspace(-2.5, 2.5, 101)
     best = best_ratios(same, different)
     neutral = cross_entropy(np.zeros(1), np.zeros(1), prior)
-    found = cross_entropy(same, different, prior)
-    return Curves(same, different, *best, prior, found, cross_entropy(*best, prior), neutral)
+    entropy = cross_entropy(same, different, prior)
+    return Curves(same, different, *best, prior, entropy, cross_entropy(*best, prior), neutral)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from idiograph.mining.catalog import field_of
-from idiograph.mining.leaks import HeldOut, SpanPrints, span_prints
+from idiograph.mining.leaks import HeldOutSpans, SpanPrints, span_prints
 from idiograph.mining.split import SPLITS
 from idiograph.mining.triplets import ROLES, configurations, read_rows, splits
 from idiograph.runner import Progress
@@ -142,7 +142,7 @@ def _sizes(side: _Side) -> dict[str, int]:
 
 def _overlap(one: str, a: _Side, other: str, b: _Side) -> Overlap:
     left, right = SpanPrints.joined(a.prints), SpanPrints.joined(b.prints)
-    index = HeldOut.of(right, np.ones(len(right.sketch), dtype=np.int8))
+    index = HeldOutSpans.of(right, np.ones(len(right.sketch), dtype=np.int8))
     before = np.zeros(len(left.sketch), dtype=np.int8)
     return Overlap(
         one,

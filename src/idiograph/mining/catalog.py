@@ -1,7 +1,8 @@
-"""What mining knows of every document without its text: who, which field, which split. Columns of numbers, not objects."""
+"""What mining knows of every document without its text: who, which author-set, which field, which split. Columns of numbers,
+not objects."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -17,8 +18,7 @@ from scipy.sparse.csgraph import connected_components
 
 from idiograph.corpus.corpus import MAKE, Corpus
 from idiograph.errors import ArtifactError
-from idiograph.mining.held import HeldOutPeople
-from idiograph.mining.labels import LABELS
+from idiograph.mining.leaks import HeldOutPeople
 from idiograph.mining.split import Splits, split_people
 from idiograph.recipe import MineRecipe
 from idiograph.seeded import Keys, key, keys
@@ -38,6 +38,51 @@ SEVERAL = "document: authors are in several splits"
 REPEATED = "document: repeats another"
 FOREIGN = "document: language is not the one asked for"
 ELSEWHERE = "document: it, or one of its authors, is validated or tested on elsewhere"
+
+Authors = Sequence[Mapping[str, Any]]  # {"name": …, "id": …} each, in the order of the byline
+Labeller = Callable[[Authors, bool], frozenset[str]]
+NOBODY: frozenset[str] = frozenset()
+
+
+def key_of(author: Mapping[str, Any], ids: bool) -> str | None:
+    """What stands for a person: the id in a corpus that has ids, else the folded name."""
+    return author["id"] if ids else fold(author["name"])
+
+
+def is_identified(authors: Authors, ids: bool) -> frozenset[str]:
+    """All authors, provided that each is identified: {A, unknown} is not {A}.
+
+    >>> sorted(is_identified([{"name": "Ada", "id": "1"}, {"name": "Ben", "id": None}], ids=True))
+    []
+    """
+    keys = [key_of(author, ids) for author in authors]
+    return frozenset(filter(None, keys)) if all(keys) else NOBODY
+
+
+def known_set(authors: Authors, ids: bool) -> frozenset[str]:
+    """The identified authors; others are passed over, as in the published protocol."""
+    return frozenset(filter(None, (key_of(author, ids) for author in authors)))
+
+
+def first_author(authors: Authors, ids: bool) -> frozenset[str]:
+    return is_identified(authors[:1], ids)
+
+
+def last_author(authors: Authors, ids: bool) -> frozenset[str]:
+    return is_identified(authors[-1:], ids)
+
+
+def single_author(authors: Authors, ids: bool) -> frozenset[str]:
+    return is_identified(authors, ids) if len(authors) == 1 else NOBODY
+
+
+LABELS: dict[str, Labeller] = {
+    "first": first_author,
+    "identified": is_identified,
+    "last": last_author,
+    "set": known_set,
+    "single": single_author,
+}
 
 
 @dataclass(frozen=True)

@@ -1,27 +1,37 @@
-"""What spans of one split have in common with those of a later one: whole sentences, and near-copies of each other.
+"""What one split must not share with a later one: sentences, near-copies of spans and, with other triplets, people.
 
 Mining takes such triplets out of train (and out of valid, where test has the same); the audit counts those that it finds.
-A sentence counts from eight words on: "The results are as follows." proves nothing. A near-copy is found by MinHash.
+A sentence counts from eight words on: "The results are as follows." proves nothing. A near-copy is found by MinHash. Test is
+kept whole, train pays.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
+from functools import lru_cache, partial
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
 from idiograph.corpus.duplicates import shingle_signatures
-from idiograph.mining.split import Splits
+from idiograph.mining.spans import SpanPool
+from idiograph.mining.split import SPLITS, Splits
+from idiograph.mining.triplets import ROLES, configurations, read_rows, splits
+from idiograph.runner import Workers
 from idiograph.seeded import hash_text
+from idiograph.store import fingerprint
 from idiograph.text.words import BARE_WORD
 
-MIN_WORDS = 8
+MIN_SENTENCE_WORDS = 8
 BINS, ROWS = 48, 3  # of a sketch, and of a band: 98 of 100 pairs with six tenths of their shingles in common are found
 LIKE = 0.5  # of the sketch agrees: a near-copy
 LOOKED_AT = 8  # spans with the same band that are compared
+SPANS_PER_BLOCK = 4096
+SHARED_SENTENCE = "shares a sentence with a later split"  # why a triplet goes
+NEAR_COPY = "nearly repeats a span of a later split"
 
+Bools = NDArray[np.bool_]
 Longs = NDArray[np.int64]
 Hashes = NDArray[np.uint64]
 
@@ -48,7 +58,7 @@ class SpanPrints:
 
 def span_prints(texts: Sequence[str]) -> SpanPrints:
     """The fingerprints of some spans."""
-    found = [(at, sentence) for at, text in enumerate(texts) for sentence in sentences_of(text)]
+    found = [(at, sentence) for at, text in enumerate(texts) for sentence in hash_sentences(text)]
     sketch = shingle_signatures(list(texts))[:, :BINS] >> 1 if texts else np.zeros((0, BINS))
     return SpanPrints(
         np.array([at for at, _ in found], dtype=np.int64),
@@ -57,16 +67,16 @@ def span_prints(texts: Sequence[str]) -> SpanPrints:
     )
 
 
-def sentences_of(text: str) -> Iterable[int]:
+def hash_sentences(text: str) -> Iterable[int]:
     """A number for every sentence of eight words or more, whatever its case, punctuation and spaces.
 
     >>> a, b = "It was, as we said, a very long night.", "it was as we said a VERY long night!"
-    >>> list(sentences_of(a)) == list(sentences_of(b)) != []
+    >>> list(hash_sentences(a)) == list(hash_sentences(b)) != []
     True
     """
     for sentence in _END.split(text.lower()):
         words = BARE_WORD.findall(sentence)
-        if len(words) >= MIN_WORDS:
+        if len(words) >= MIN_SENTENCE_WORDS:
             yield hash_text(" ".join(words))
 
 
@@ -78,7 +88,7 @@ def print_bands(sketch: NDArray[np.uint16]) -> Hashes:
 
 
 @dataclass(frozen=True)
-class HeldOut:
+class HeldOutSpans:
     """The fingerprints of the spans that others are compared with, ready to be looked up."""
 
     sentences: Hashes  # in order
@@ -89,7 +99,7 @@ class HeldOut:
     places: Longs  # (bands, spans), whose key it is
 
     @classmethod
-    def of(cls, found: SpanPrints, split: Splits) -> "HeldOut":
+    def of(cls, found: SpanPrints, split: Splits) -> "HeldOutSpans":
         order = np.lexsort((-split[found.owner], found.sentences))
         distinct, first = np.unique(found.sentences[order], return_index=True)
         keys = print_bands(found.sketch)
@@ -109,10 +119,10 @@ class HeldOut:
             np.save(folder / f"{field.name}.npy", getattr(self, field.name))
 
     @classmethod
-    def load(cls, folder: Path) -> "HeldOut":
+    def load(cls, folder: Path) -> "HeldOutSpans":
         return cls(**{f.name: np.load(folder / f"{f.name}.npy", mmap_mode="r") for f in fields(cls)})
 
-    def shared(self, found: SpanPrints, split: Splits) -> NDArray[np.bool_]:
+    def shared(self, found: SpanPrints, split: Splits) -> Bools:
         """Which sentences of `found` does a later split than their own hold too?"""
         if not len(self.sentences):
             return np.zeros(len(found.sentences), dtype=bool)
@@ -133,3 +143,98 @@ class HeldOut:
                 better = (share >= like[asking]) & (self.split[other] > split[asking])
                 best[asking[better]], like[asking[better]] = other[better], share[better]
         return best
+
+
+@dataclass(frozen=True)
+class SpanBatch:
+    """Some spans of a kind, and the splits that they are in."""
+
+    kind: str
+    numbers: Longs
+    split: Splits
+
+
+def span_batches(kind: str, numbers: Longs, split: Splits) -> Iterator[SpanBatch]:
+    for at in range(0, len(numbers), SPANS_PER_BLOCK):
+        yield SpanBatch(kind, numbers[at : at + SPANS_PER_BLOCK], split[at : at + SPANS_PER_BLOCK])
+
+
+@lru_cache(maxsize=2)
+def open_pool(folder: Path, kind: str) -> SpanPool:
+    """Once per worker and kind. The folder is that of one run, so that nothing older can be meant."""
+    return SpanPool.open(folder.parent, kind)
+
+
+@lru_cache(maxsize=1)
+def open_held_out_spans(folder: Path) -> HeldOutSpans:
+    return HeldOutSpans.load(folder / "held-out")
+
+
+def span_batch_prints(batch: SpanBatch, folder: Path) -> SpanPrints:
+    return span_prints(open_pool(folder, batch.kind).texts(batch.numbers).to_pylist())
+
+
+def find_overlaps(batch: SpanBatch, folder: Path) -> tuple[Bools, Bools]:
+    """Which spans share a sentence with a later split, and which nearly repeat a span of one?"""
+    index, found = open_held_out_spans(folder), span_batch_prints(batch, folder)
+    common = np.zeros(len(batch.numbers), dtype=bool)
+    common[found.owner[index.shared(found, batch.split)]] = True
+    return common, index.copies(found, batch.split) >= 0
+
+
+def index_held_out_spans(used: dict[str, tuple[Longs, Splits]], folder: Path, workers: Workers) -> None:
+    """Save the fingerprints of all spans in valid and test, whatever the rule and the number of sentences."""
+    pending = [
+        b for kind, (numbers, split) in used.items() for b in span_batches(kind, numbers[split > 0], split[split > 0])
+    ]
+    parts = [
+        part for _, part in workers.run(partial(span_batch_prints, folder=folder), pending, "reading valid and test")
+    ]
+    split = np.concatenate([np.zeros(0, np.int8), *(batch.split for batch in pending)])
+    HeldOutSpans.of(SpanPrints.joined(parts), split).save(folder / "held-out")
+
+
+def overlapping_spans(
+    used: dict[str, tuple[Longs, Splits]], folder: Path, workers: Workers
+) -> dict[str, dict[str, Longs]]:
+    """By kind and reason, the numbers of the spans that should not be where they are."""
+    index_held_out_spans(used, folder, workers)
+    last = max((int(split.max(initial=0)) for _, split in used.values()), default=0)
+    found: dict[str, dict[str, Longs]] = {}
+    for kind, (numbers, split) in used.items():
+        pending = list(span_batches(kind, numbers[split < last], split[split < last]))
+        gone: dict[str, list[Longs]] = {SHARED_SENTENCE: [], NEAR_COPY: []}
+        for batch, (common, copied) in workers.run(partial(find_overlaps, folder=folder), pending, f"comparing {kind}"):
+            gone[SHARED_SENTENCE].append(batch.numbers[common])
+            gone[NEAR_COPY].append(batch.numbers[copied & ~common])
+        found[kind] = {reason: np.concatenate([np.zeros(0, np.int64), *parts]) for reason, parts in gone.items()}
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class HeldOutPeople:
+    """Documents and people that must not be trained on."""
+
+    documents: frozenset[str] = frozenset()
+    people: frozenset[str] = frozenset()  # ids and folded names, as they stand in triplets
+
+
+def read_held_out_people(folders: Sequence[Path]) -> HeldOutPeople:
+    """Everything in the valid and test splits of these triplets, in any role, whoever wrote the files.
+
+    People are split by a hash of their name within a corpus and a label, so somebody who is tested there could still have
+    written in train here.
+    """
+    documents, people = set[str](), set[str]()
+    for folder in folders:
+        for name in configurations(folder):
+            for split in (one for one in splits(folder, name) if one != SPLITS[0]):
+                for row in read_rows(folder, name, split):
+                    documents.update(row[f"{short}_halid"] for short, _ in ROLES.values())
+                    people.update(who for short, _ in ROLES.values() for who in row[f"{short}_authorids"])
+    return HeldOutPeople(frozenset(documents), frozenset(people))
+
+
+def fingerprint_folders(folders: Sequence[Path]) -> dict[str, str]:
+    """What identifies these triplets in a manifest."""
+    return {f"apart from {folder}": fingerprint(folder) for folder in folders}

@@ -17,7 +17,6 @@ from idiograph.corpus.card import write_croissant, write_triplet_card
 from idiograph.corpus.corpus import Corpus
 from idiograph.corpus.duplicates import near_duplicates
 from idiograph.errors import InputError
-from idiograph.mining.candidates import make_tables
 from idiograph.mining.catalog import FOREIGN, NONE, REPEATED, SEVERAL, Catalog, read_catalog
 from idiograph.mining.draw import (
     LEXICAL,
@@ -29,9 +28,9 @@ from idiograph.mining.draw import (
     Task,
     candidates_held,
     draw_triplets,
+    make_tables,
 )
-from idiograph.mining.held import held_out_in, prints_of_people
-from idiograph.mining.holdout import overlapping_spans
+from idiograph.mining.leaks import fingerprint_folders, overlapping_spans, read_held_out_people
 from idiograph.mining.spans import SpanPool, collect_terms, draw_spans, span_kind
 from idiograph.mining.split import SPLITS, Splits, place_draws
 from idiograph.mining.triplets import SCHEMA, write_triplets
@@ -64,7 +63,7 @@ def mine_triplets(
     With runner `ray` the nodes must see the corpus and the folder of `out` under the same paths.
     """
     workers = workers or Workers(progress=progress)
-    inputs = {"corpus": corpus.manifest.fingerprint} | prints_of_people(apart)
+    inputs = {"corpus": corpus.manifest.fingerprint} | fingerprint_folders(apart)
     with draft(out, overwrite) as folder, workshop(out, inputs, recipe) as work:
         miner = Miner(corpus, recipe, work, workers, apart)
         counts = miner.write(folder)
@@ -117,7 +116,7 @@ class Miner:
         self.recipe, self.work, self.workers = recipe, work, workers
         self.run = fresh_folder(work)
         workers.tell(0, None, "reading authors and fields")
-        catalog = read_catalog(corpus, recipe, held_out_in(apart))
+        catalog = read_catalog(corpus, recipe, read_held_out_people(apart))
         check_language(catalog, recipe)
         workers.tell(0, None, "looking for copies")
         self.catalog = without_version_copies(catalog, corpus, recipe, work)

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 
 from idiograph.corpus.corpus import Corpus
 from idiograph.corpus.filters import SPAN_RULES, first_fault
-from idiograph.mining.cloze import make_cloze
 from idiograph.recipe import MineRecipe
 from idiograph.runner import Workers
 from idiograph.text.counts import PARTS, join_terms, term_counts
@@ -32,6 +31,7 @@ GROUPS = 8  # row groups in a block: 2048 documents
 PLAIN, CLOZE = "spans", "cloze"  # what is drawn: single spans, or an anchor with its context and a negative
 TRIED = 5  # spans looked at for each that is wanted: of some texts hardly any pass
 SURE = 0.25  # of the words are function words of the language: no detector is needed
+KEEP_ANCHOR = 0.10  # how often a cloze's context still holds the anchor, so that shared words may count a little
 
 Longs = NDArray[np.int64]
 
@@ -196,6 +196,27 @@ def cloze_spans(
         if len(kept) == 3 * recipe.per_document:
             break
     return kept
+
+
+def make_cloze(text: str, offsets: Offsets, at: int, size: int, random: Random) -> list[tuple[str, int]]:
+    """(text, first sentence) of anchor, context and negative for an anchor of `size` sentences that begins at `at`.
+
+    The context is `size` sentences before and `size` after; the negative is 2 · `size` sentences that overlap with
+    neither. A text of 5 · `size` sentences has room for that wherever the anchor is, unless it is in the very middle.
+    """
+    around = (at - size, at + 2 * size)
+    elsewhere = [s for s in range(len(offsets) - 2 * size + 1) if s + 2 * size <= around[0] or s >= around[1]]
+    if not elsewhere:
+        return []
+    negative = random.choice(elsewhere)
+    keep = random.random() < KEEP_ANCHOR
+    before, anchor, after = (piece_at(text, offsets, at + step * size, size) for step in (-1, 0, 1))
+    context = piece_at(text, offsets, at - size, 3 * size) if keep else f"{before} {after}"
+    return [(anchor, at), (context, at - size), (piece_at(text, offsets, negative, 2 * size), negative)]
+
+
+def piece_at(text: str, offsets: Offsets, at: int, size: int) -> str:
+    return text[offsets[at][0] : offsets[at + size - 1][1]]
 
 
 def shuffled(items: Iterable[int], random: Random) -> Iterator[int]:

@@ -1,19 +1,21 @@
 """The figures of forensic comparison, as SVG text: Tippett, PAV, cross-entropy; and who wrote which part of a text."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from idiograph.measures.likelihood import Curves
 from idiograph.plots.panels import FIRST, INK, SECOND, SOFT, make_panels, svg
+
+if TYPE_CHECKING:
+    from idiograph.measures.likelihood import Curves
 
 COLOURS = (FIRST, SECOND, "#b45309", "#7c3aed", "#be123c", "#4d7c0f", "#0369a1", "#a16207")
 Floats = NDArray[np.float64]
 
 
-def evidence_panels(found: Curves) -> str:
+def evidence_panels(found: "Curves") -> str:
     """Three panels: shares that exceed a ratio (Tippett), ratios against the best ones (PAV), cross-entropy (ECE)."""
     figure, (left, middle, right) = make_panels(3, width=11.0, height=3.4)
     tippett_panel(left, found)
@@ -22,7 +24,7 @@ def evidence_panels(found: Curves) -> str:
     return svg(figure)
 
 
-def tippett_panel(axis: Any, found: Curves) -> None:
+def tippett_panel(axis: Any, found: "Curves") -> None:
     for llr, label, colour in ((found.same, "one writer", FIRST), (found.different, "two writers", SECOND)):
         x = np.sort(llr)
         share = 1 - np.arange(len(x)) / len(x)
@@ -32,7 +34,7 @@ def tippett_panel(axis: Any, found: Curves) -> None:
     axis.legend(frameon=False, fontsize=8)
 
 
-def pav_panel(axis: Any, found: Curves) -> None:
+def pav_panel(axis: Any, found: "Curves") -> None:
     llr = np.concatenate([found.same, found.different])
     best = np.concatenate([found.best_same, found.best_different])
     order = np.argsort(llr, kind="stable")
@@ -44,7 +46,7 @@ def pav_panel(axis: Any, found: Curves) -> None:
     axis.legend(frameon=False, fontsize=8)
 
 
-def entropy_panel(axis: Any, found: Curves) -> None:
+def entropy_panel(axis: Any, found: "Curves") -> None:
     axis.plot(found.prior, found.entropy_neutral, color=SOFT, linestyle=":", label="no evidence")
     axis.plot(found.prior, found.entropy, color=FIRST, label="as given")
     axis.plot(found.prior, found.entropy_best, color=SECOND, linestyle="--", label="best the order allows")

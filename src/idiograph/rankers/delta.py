@@ -32,8 +32,13 @@ def count_tokens(texts: Sequence[str]) -> list[Counter[str]]:
 
 def compare_rates(a: Sequence[Counter[str]], b: Sequence[Counter[str]], tokens: Sequence[str]) -> NDArray[np.float32]:
     """Cosine of the z-scores of how often the given tokens are used, over all the texts: (len(a), len(b))."""
-    rates = np.array([[count[token] / max(count.total(), 1) for token in tokens] for count in (*a, *b)])
+    scores = standard_rates([*a, *b], tokens)
+    return (scores[: len(a)] @ scores[len(a) :].T).astype(np.float32)
+
+
+def standard_rates(counts: Sequence[Counter[str]], tokens: Sequence[str]) -> NDArray[np.float64]:
+    """The z-scores of how often each text uses the given tokens, as rows of length 1: (texts, tokens)."""
+    rates = np.array([[count[token] / max(count.total(), 1) for token in tokens] for count in counts])
     spread = rates.std(axis=0)
     scores = (rates - rates.mean(axis=0)) / np.where(spread > 0, spread, 1)
-    scores /= np.maximum(np.linalg.norm(scores, axis=1, keepdims=True), 1e-12)
-    return (scores[: len(a)] @ scores[len(a) :].T).astype(np.float32)
+    return scores / np.maximum(np.linalg.norm(scores, axis=1, keepdims=True), 1e-12)

@@ -60,4 +60,4 @@ def weight_counts(rows: csr_array) -> csr_array:
     values = (1 + np.log(rows.data)) * rare[rows.indices]
     owner = np.repeat(np.arange(texts), np.diff(rows.indptr))
     norm = np.sqrt(np.bincount(owner, values**2, minlength=texts))
-    return csr_array(((values / norm[owner]).astype(np.float32), rows.indices, rows.indptr), shape=rows.shape)
+    return csr_array(((values / norm[owner]).astype(rows.dtype), rows.indices, rows.indptr), shape=rows.shape)

@@ -12,6 +12,7 @@ from idiograph.rankers.letters import weight_counts
 from idiograph.text.words import FUNCTION_WORDS, SIMPLE_WORD
 
 MARKS = frozenset(".,;:()!?—-")
+FUNCTION_TOKENS = tuple(sorted(FUNCTION_WORDS["en"] | MARKS))
 
 
 class WordTfIdf:
@@ -37,7 +38,7 @@ class FunctionWords:
 
     def compare(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
         """Every text of `a` against every text of `b`: (len(a), len(b))."""
-        return compare_rates(count_tokens(a), count_tokens(b), sorted(FUNCTION_WORDS["en"] | MARKS))
+        return compare_rates(count_tokens(a), count_tokens(b), FUNCTION_TOKENS)
 
 
 class StopWords:

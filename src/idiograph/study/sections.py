@@ -98,7 +98,7 @@ def table_columns(table: Table) -> dict[str, dict[str, float]]:
 
 
 def overlap_figure(found: StudyOutcomes, rule: str, sentences: int) -> str:
-    from idiograph.evaluate.pairs import triplet_jaccard
+    from idiograph.evaluate.topic import triplet_jaccard
 
     parts = [triplet_jaccard(bench_texts(bench)) for bench in found.on(rule, sentences)]
     near, far, noise = (np.concatenate([part[at] for part in parts]) for at in range(3))

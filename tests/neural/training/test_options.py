@@ -303,7 +303,7 @@ def test_published_words_take_the_punctuation_that_follows_them(backbones):
 
 @pytest.mark.parametrize("patch", ["ngram:1", "ngram:3", "word"])
 def test_an_evaluation_as_published_reads_as_the_published_layer_does(backbones, patch):
-    from idiograph.evaluate.reading import READINGS
+    from idiograph.evaluate.retrieval import READINGS
 
     encoder = published(backbones, patch)
     style = Style(encoder, patch=patch)
@@ -313,7 +313,7 @@ def test_an_evaluation_as_published_reads_as_the_published_layer_does(backbones,
 
 
 def test_the_sound_reading_is_as_it_was(backbones, texts):
-    from idiograph.evaluate.reading import READINGS
+    from idiograph.evaluate.retrieval import READINGS
 
     style = Style(trainee(backbones["bert"], patch="ngram:2"), patch="ngram:2")
     found = READINGS["sound"](style, texts, True)

@@ -5,9 +5,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from idiograph.evaluate.pairs import SCORERS, TripletTexts, triplet_jaccard
 from idiograph.evaluate.published import DECOUPLING, OVERLAP
-from idiograph.evaluate.topic import STRICT
+from idiograph.evaluate.topic import SCORERS, STRICT, TripletTexts, triplet_jaccard
 from idiograph.study.bench import Bench, Doubles
 from idiograph.study.outcomes import Sample, StudyOutcomes, show_cell
 from idiograph.study.plan import UNTRAINED

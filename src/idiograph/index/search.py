@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from idiograph.errors import InputError
+from idiograph.index.build import EmbeddingWorkers, opened_style
 from idiograph.index.candidates import enough_documents, finalists, highest_bounds, pool_neighbours
-from idiograph.index.embedded import EmbeddingWorkers, opened_style
 from idiograph.index.filter import Filter
 from idiograph.index.index import Index
 from idiograph.index.passages import Hit
