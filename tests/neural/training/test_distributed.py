@@ -6,12 +6,11 @@ import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import torch
 from torch import Tensor
-from trainees import LOSS_SETTINGS, batches_of, one_thread, recipe, trainee, triplets  # noqa: F401
+from trainees import LOSS_SETTINGS, batches_of, one_thread, recipe, trainee, triplets, write_jsonl  # noqa: F401
 
 from idiograph.errors import ModelError
 from idiograph.neural.training.distributed import (
@@ -22,11 +21,12 @@ from idiograph.neural.training.distributed import (
     train_on_ray,
     world,
 )
-from idiograph.neural.training.loss import Contrastive, LossSettings, Objective
+from idiograph.neural.training.loss import Contrastive, Objective
 from idiograph.neural.training.teacher import Teacher
 from idiograph.neural.training.train import train_model_on
 from idiograph.neural.triplets import Triplets
 from idiograph.rankers.letters import NGrams
+from idiograph.recipe import TrainRecipe
 
 TAUGHT = "infonce, with a teacher"
 
@@ -44,7 +44,7 @@ def gradients(backbone: Path, name: str) -> list[Tensor]:
     encoder = trainee(backbone, patch="ngram:2")
     batches = batches_of(encoder, shared_author(), 6, process_rank(), world())
     batch = (replace(batches, teacher=Teacher(NGrams())) if name == TAUGHT else batches)[0]
-    objective = Objective(LOSS_SETTINGS.get(name, LossSettings(tau=0.1)))
+    objective = Objective(LOSS_SETTINGS.get(name, TrainRecipe(tau=0.1)))
     objective.taught = batch.taught
     Contrastive(encoder.model, objective)(batch.columns, batch.labels).backward()
     parameters = [*encoder.model.parameters(), objective.log_tau]
@@ -52,11 +52,11 @@ def gradients(backbone: Path, name: str) -> list[Tensor]:
     return [p.grad.clone() for p in parameters if p.grad is not None]
 
 
-def job(folder: Path, **changes) -> tuple[list[Path], Path, SimpleNamespace, list[Path]]:
+def job(folder: Path, **changes) -> tuple[list[Path], Path, TrainRecipe, list[Path]]:
     """What to train: two collections, a validation, and settings under which every device has work."""
-    sources = [folder / "0.npz", folder / "1.npz"]
+    sources = [folder / "0.jsonl", folder / "1.jsonl"]
     for seed, path in enumerate(sources):
-        triplets(8, seed, f"part {seed}").save(path)
+        write_jsonl(triplets(8, seed, f"part {seed}"), path)
     how = recipe(
         **{
             "steps": 4,
@@ -71,7 +71,7 @@ def job(folder: Path, **changes) -> tuple[list[Path], Path, SimpleNamespace, lis
     return sources, folder / "model", how, [sources[0]]
 
 
-def run(sources: list[Path], output: Path, backbone: Path, how: SimpleNamespace, valid: list[Path]) -> float:
+def run(sources: list[Path], output: Path, backbone: Path, how: TrainRecipe, valid: list[Path]) -> float:
     torch.set_num_threads(1)
     return train_model_on(sources, output, backbone, how, valid=valid, device="cpu").negatives
 
