@@ -143,13 +143,13 @@ class PatchPooling(BaseTokenPooling):
         self.table = {kind: flags.to(ids.device) for kind, flags in self.table.items()}
         kept = mask & (self.published | ~self.table["special"][ids])
         kept[:, int(self.published) : prompt_size] = False
-        if self.reads_queries_differently and task == "query" if self.published else self.keep == "words":
+        if self.apart and task == "query" if self.published else self.keep == "words":
             kept = kept & ~self.table["mark"][ids]
         empty = ~kept.any(dim=1, keepdim=True)
         return kept | (empty & mask)  # a text of nothing but punctuation still has to have a patch
 
     @property
-    def reads_queries_differently(self) -> bool:
+    def apart(self) -> bool:
         """Is a query read otherwise than a document?"""
         return self.published and self.patch == "ngram:1"
 

@@ -352,7 +352,7 @@ def test_the_command_line_takes_them(backbones, tmp_path, idiograph):
 
     write_jsonl(triplets(8), tmp_path / "some.jsonl")
     asked = {"compress": "attention", "adapters": 2, "match": "softmax", "decay": "exp"}
-    options = [part for key, value in asked.items() for part in (f"--{key}", value)]
+    options = [part for key, value in asked.items() for part in ("--set", f"{key}={value}")]
     small = ["--steps", 1, "--batch", 4, "--device", "cpu", "--backbone", backbones["bert"], "--patch", "ngram:2"]
     status, _, said = idiograph("train", tmp_path / "some.jsonl", "-o", tmp_path / "model", *small, *options)
     assert status == 0, said

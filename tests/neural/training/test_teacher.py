@@ -203,7 +203,7 @@ def test_the_command_opens_the_teacher_and_the_model_says_who_it_was(backbones, 
         "--device",
         "cpu",
     )
-    status, _, _ = idiograph(*given, "-o", tmp_path / "m", "--teacher", "ngrams+0.5*bm25", "--teaching", 0.7)
+    status, _, _ = idiograph(*given, "-o", tmp_path / "m", "--teacher", "ngrams+0.5*bm25", "--set", "teaching=0.7")
     assert status == 0
     made = json.loads((tmp_path / "m" / "manifest.json").read_text())["recipe"]
     assert (made["teacher"], made["teaching"]) == ("ngrams+0.5*bm25", 0.7)

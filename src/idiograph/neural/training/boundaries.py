@@ -48,7 +48,7 @@ def samples_anchors(model: Any) -> bool:
 
 def reads_anchors_differently(model: Any) -> bool:
     """Are anchors read otherwise than other texts?"""
-    return samples_anchors(model) or patch_layer(model).reads_queries_differently
+    return samples_anchors(model) or patch_layer(model).apart
 
 
 def cool_boundaries(model: Any, part: float) -> None:
