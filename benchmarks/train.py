@@ -17,10 +17,11 @@ from pathlib import Path
 import torch
 from sentence_transformers.multi_vector_encoder.scoring import colbert_scores
 
-from idiograph.neural.build import ModelSettings, build_model
+from idiograph.neural.build import build_model
 from idiograph.neural.maxsim.padded import torch_maxsim
 from idiograph.neural.training.batches import TrainingBatch
-from idiograph.neural.training.loss import Contrastive, LossSettings, Objective
+from idiograph.neural.training.loss import Contrastive, Objective
+from idiograph.recipe import TrainRecipe
 
 GPU = torch.cuda.is_available()
 SHAPES = (
@@ -156,7 +157,7 @@ def steps():
         base = backbone(Path(folder))
         batch, mean = made_up(size, longest, device), None
         for patch in ("whole", "ngram:3", "ngram:2", "word", "ngram:1"):
-            encoder = build_model(base, ModelSettings(patch=patch))
+            encoder = build_model(base, TrainRecipe(patch=patch))
             encoder.model.float().to(device)
             taken = step_time(encoder.model, batch, device)
             mean = mean or taken[0]
@@ -174,7 +175,7 @@ def steps():
 
 def step_time(model, batch, device):
     """Median milliseconds of forward, loss, backward and update; and the most memory, in GiB."""
-    loss = Contrastive(model, Objective(LossSettings()).to(device))
+    loss = Contrastive(model, Objective(TrainRecipe()).to(device))
     optimizer = torch.optim.AdamW(loss.parameters(), 2e-5, fused=GPU)
     model.train()
 

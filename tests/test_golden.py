@@ -113,7 +113,7 @@ SYNTH = (
     Step("explain", "explain a.txt b.txt --patch word --score symmetric"),
     Step(
         "train",
-        "train triplets/base-4 -o model --backbone tiny --patch whole --head linear --dim 16 --loss hybrid"
+        "train triplets/base-4 -o model --backbone tiny --patch whole --set head=linear --set dim=16 --loss hybrid"
         " --lr 1e-3 --batch 8 --steps 6 --device cpu",
         without=NOT_OURS,
     ),

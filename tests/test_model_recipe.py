@@ -15,6 +15,7 @@ from typer.main import get_command
 from idiograph.cli import build_app
 from idiograph.cli.shared import settings
 from idiograph.loading import load, terms
+from idiograph.recipe import parse_settings
 from idiograph.store import fingerprint
 from idiograph.synth.synth import synth
 
@@ -65,6 +66,8 @@ def test_every_command_and_option_is_there(given):
         command.make_parser(command.context_class(command)).parse_args(rest)
         if "--recipe" in rest:
             settings("sound", Path(value(rest, "--recipe")), {})
+        if name == "train":
+            parse_settings("train", [rest[at + 1] for at, word in enumerate(rest) if word == "--set"])
 
 
 def test_what_is_done_is_not_done_again(given):

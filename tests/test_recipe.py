@@ -3,7 +3,8 @@
 import pytest
 
 from idiograph.errors import InputError, SpecError
-from idiograph.recipe import PRESETS, make_recipe, read_recipe, to_toml
+from idiograph.presets import PRESETS
+from idiograph.recipe import TrainRecipe, make_recipe, parse_settings, read_recipe, to_toml, toml_literal
 
 
 @pytest.mark.parametrize("preset", sorted(PRESETS))
@@ -51,3 +52,16 @@ def test_a_missing_or_broken_file_is_named(tmp_path):
 def test_a_recipe_cannot_be_changed_in_place():
     with pytest.raises(ValueError, match="frozen"):
         make_recipe().mine.seed = 8
+
+
+def test_every_setting_can_be_given_as_text():
+    for key, value in TrainRecipe():
+        given = parse_settings("train", [f"{key}={toml_literal(value)}"])
+        assert getattr(make_recipe("sound", {"train": given}).train, key) == value
+
+
+def test_a_plain_word_is_text_and_a_number_is_none_where_text_is_meant():
+    given = parse_settings("train", ["head=mlp", "backbone=7", "seed=7", "tau=.5", "center=True", "teacher=a=b"])
+    chosen = make_recipe("sound", {"train": given}).train
+    assert (chosen.head, chosen.backbone, chosen.seed) == ("mlp", "7", 7)
+    assert (chosen.tau, chosen.center, chosen.teacher) == (0.5, True, "a=b")

@@ -28,7 +28,7 @@ mean() {
     [ -f "$to/manifest.json" ] || $IDIOGRAPH average -o "$to" "$@"
 }
 
-first() { train first --backbone "$granite" --recipe "$here/plain.toml" --steps 1400 --lr 1e-4 --distort 0.3; }
+first() { train first --backbone "$granite" --recipe "$here/plain.toml" --steps 1400 --lr 1e-4 --set distort=0.3; }
 second() { train second --backbone "$granite" --recipe "$here/plain.toml" --steps 1200 --lr 1.5e-4 --seed 8; }
 both() { mean mean "$m/first" "$m/second"; }
 third() {
@@ -43,7 +43,7 @@ variant() {
 }
 minilm() { train minilm-authors --backbone "$MINILM" --recipe "$here/minilm.toml" --steps 400 --lr 1e-4; }
 fifth() {
-    train fifth --backbone "$m/fourth" --recipe "$here/wording.toml" --steps 640 --lr 1e-4 --teaching 0.7 \
+    train fifth --backbone "$m/fourth" --recipe "$here/wording.toml" --steps 640 --lr 1e-4 --set teaching=0.7 \
         --teacher "$m/fourth@ngram:3+0.5*$m/minilm-authors@ngram:3+0.5*$m/variant@ngram:3+0.5*ngrams"
 }
 small() { mean idiograph-small "$m/fifth" --half; }

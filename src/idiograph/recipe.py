@@ -4,11 +4,12 @@ Two presets: `sound` is our default; `paper` repeats the published protocol so t
 """
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic.fields import FieldInfo
 
 from idiograph.errors import InputError, SpecError
 from idiograph.presets import PRESETS
@@ -221,19 +222,22 @@ class IndexRecipe(Stage):
 
 
 class TrainRecipe(Stage):
-    """How a model is trained: what it is, what it learns from, and how. `auto` leaves a number to the run."""
+    """How a model is trained: what it is, what it learns from, and how. `auto` leaves a number to the run.
+
+    `tau` and `margin` are in the units of the score: a mean cosine, or with `maxsim` a sum of them.
+    """
 
     backbone: str = "default"
     patch: str = "auto"
     keep: Literal["all", "words"] = "all"
     head: Literal["none", "linear", "mlp"] = "none"
-    dim: Annotated[int, Field(ge=1)] | Literal["none"] = "none"
-    layers: Literal["last", "mean", "wording"] = "last"
-    center: bool = False
-    boundaries: Literal["budget", "reg1", "reg2"] = "budget"
-    compress: Literal["mean", "max", "attention"] = "mean"
+    dim: Annotated[int, Field(ge=1)] | Literal["none"] = "none"  # none: the width of the backbone
+    layers: Literal["last", "mean", "wording"] = "last"  # wording adds the first to the last, rare words most
+    center: bool = False  # take the mean vector of all tokens off each
+    boundaries: Literal["budget", "reg1", "reg2"] = "budget"  # how `learned:N` patches are found
+    compress: Literal["mean", "max", "attention"] = "mean"  # what a patch is made of its tokens by
     reading: Literal["sound", "published"] = "sound"  # published: special tokens count; see docs/training.md
-    adapters: int = Field(default=0, ge=0)
+    adapters: int = Field(default=0, ge=0)  # rank of what is learned beside the weights of the backbone; 0: these learn
     weights: tuple[float, ...] = ()  # of each collection of triplets, in the order given; none: by size
     size_power: float = Field(default=1.0, ge=0, le=1)  # without weights: 0.5 by the root of its size, 0 all alike
     mixing: Literal["rows", "batches", "fields"] = "rows"  # a batch is of anything, one collection, one field
@@ -243,38 +247,38 @@ class TrainRecipe(Stage):
     teaching: float = Field(default=0.5, ge=0, le=1)  # its share of the loss
     teacher_tau: float = Field(default=0.5, gt=0)  # how sharp it is, in units of the spread of its scores
     apart: bool = True  # leave out rows with a text, document or author-set that is validated or tested on
-    anchors: int = Field(default=500, ge=1)
+    anchors: int = Field(default=500, ge=1)  # in each validation
     pool: int = Field(default=4000, ge=1)
     loss: Literal["infonce", "triplet", "margin", "hard-margin", "hybrid"] = "infonce"
     tau: Annotated[float, Field(gt=0)] | Literal["learn"] = "learn"
     score: Literal["meansim", "maxsim"] = "meansim"
     margin: float = Field(default=0.2, ge=0)
-    mix: float = Field(default=0.5, ge=0, le=1)
+    mix: float = Field(default=0.5, ge=0, le=1)  # the share of the triplet loss in `hybrid`
     symmetric: bool = False
     mask_false_negatives: bool = True
-    score_rows: int = Field(default=0, ge=0)
-    match: Literal["max", "softmax", "gumbel"] = "max"
-    match_tau: float = Field(default=0.1, gt=0)
-    decay: Literal["none", "exp", "linear"] = "none"
-    batch: int = Field(default=64, ge=1)
+    score_rows: int = Field(default=0, ge=0)  # anchors scored at once, 0 for all: less memory, scores computed twice
+    match: Literal["max", "softmax", "gumbel"] = "max"  # a patch finds its best match, or a mixture of all
+    match_tau: float = Field(default=0.1, gt=0)  # how sharp the mixture is
+    decay: Literal["none", "exp", "linear"] = "none"  # what is far apart in the two texts counts less
+    batch: int = Field(default=64, ge=1)  # triplets a device
     accumulate: int = Field(default=1, ge=1)
     epochs: float = Field(default=1.0, gt=0)
     steps: Annotated[int, Field(ge=1)] | Literal["auto"] = "auto"
     lr: float = Field(default=2e-5, gt=0)
-    head_lr: Annotated[float, Field(gt=0)] | Literal["auto"] = 1e-3
+    head_lr: Annotated[float, Field(gt=0)] | Literal["auto"] = 1e-3  # of new layers and of the temperature
     weight_decay: float = Field(default=0.01, ge=0)
-    decay_all: bool = False
+    decay_all: bool = False  # biases and norms too
     warmup: float = Field(default=0.1, ge=0, le=1)
     schedule: Literal["cosine", "linear", "constant"] = "cosine"
-    clip: float = Field(default=1.0, ge=0)
+    clip: float = Field(default=1.0, ge=0)  # largest norm of the gradient; 0 for none
     precision: Literal["auto", "bf16", "fp16", "fp32"] = "auto"
-    max_length: int = Field(default=512, ge=4)
-    chunk: int = Field(default=0, ge=0)
+    max_length: int = Field(default=512, ge=4)  # tokens of a text, as far as the model reads
+    chunk: int = Field(default=0, ge=0)  # texts in memory at a time (GradCache); 0 for all
     layer_decay: float = Field(default=1.0, gt=0, le=1)
     freeze_layers: int = Field(default=0, ge=0)
     ema: float = Field(default=0.0, ge=0, lt=1)
     average_with_base: float = Field(default=0.0, ge=0, le=1)
-    validate_every: Annotated[int, Field(ge=1)] | Literal["auto", "log"] = "auto"
+    validate_every: Annotated[int, Field(ge=1)] | Literal["auto", "log"] = "auto"  # steps; log: ever more rarely
     save_every: Annotated[int, Field(ge=1)] | Literal["auto"] = "auto"
     log_every: int = Field(default=10, ge=1)
     seed: int = 7
@@ -331,9 +335,49 @@ def explain_error(error: ValidationError) -> str:
     where = [str(part) for part in first["loc"]]
     table, key = f"[{where[0]}] " if len(where) > 1 else "", where[min(len(where), 2) - 1]
     if first["type"] == "extra_forbidden":
-        stage = Recipe.model_fields[where[0]].annotation if len(where) > 1 else Recipe
-        return f"{table}has no key '{key}'{did_you_mean(key, getattr(stage, 'model_fields', {}))}"
+        known = stage_fields(where[0]) if len(where) > 1 else Recipe.model_fields
+        return f"{table}has no key '{key}'{did_you_mean(key, known)}"
     return f"{table}{key}: {first['msg'].lower()}, but got {first['input']!r}"
+
+
+def parse_settings(stage: str, lines: Iterable[str]) -> dict[str, Any]:
+    """Settings of one stage from `key=value` texts, as the command line takes them.
+
+    >>> parse_settings("train", ["dim=16", "weights=[2, 1]", "head=linear"])
+    {'dim': 16, 'weights': [2, 1], 'head': 'linear'}
+    """
+    fields = stage_fields(stage)
+    settings: dict[str, Any] = {}
+    for line in lines:
+        key, equals, text = (part.strip() for part in line.partition("="))
+        if not equals or not key or not text:
+            raise SpecError(f"'{line}' is no setting; write key=value, such as 'seed=8'")
+        if key not in fields:
+            raise SpecError(f"[{stage}] has no key '{key}'{did_you_mean(key, fields)}; all keys: idiograph recipe")
+        if key in settings:
+            raise SpecError(f"'{key}' is set twice, to {settings[key]!r} and to '{text}'")
+        settings[key] = parse_setting(text, plain=fields[key].annotation is str)
+    return settings
+
+
+def stage_fields(stage: str) -> Mapping[str, FieldInfo]:
+    """The settings that a stage has, by name."""
+    return getattr(Recipe.model_fields[stage].annotation, "model_fields", {})
+
+
+def parse_setting(text: str, plain: bool = False) -> Any:
+    """A number, truth value or list as TOML writes it; a `plain` setting, or what is no TOML, is taken as text.
+
+    >>> parse_setting("2e-5"), parse_setting("learn"), parse_setting("true"), parse_setting("7", plain=True)
+    (2e-05, 'learn', True, '7')
+    """
+    try:
+        read = tomllib.loads(f"value = {text}")
+    except tomllib.TOMLDecodeError as error:
+        if text[0] in "[{\"'":
+            raise SpecError(f"'{text}' is not TOML: {error}; write a list as [2, 1]") from error
+        return text
+    return read["value"] if isinstance(read["value"], str) or not plain else text
 
 
 def to_toml(value: Recipe) -> str:

@@ -6,7 +6,8 @@ import torch
 
 from idiograph.errors import ModelError
 from idiograph.loading import load, load_ranker
-from idiograph.neural.build import ModelSettings, build_model
+from idiograph.neural.build import build_model
+from idiograph.recipe import TrainRecipe
 
 TEXT = "The tide came in; nobody, it seems, had looked at the map."
 
@@ -40,6 +41,6 @@ def test_a_ranker_is_named_so_that_a_table_tells_them_apart(folder) -> None:
 
 
 def test_a_model_with_a_trained_projection_is_refused(folder, tmp_path) -> None:
-    build_model(folder, ModelSettings(patch="ngram:1", head="linear")).save(tmp_path / "m", "ngram:1")
+    build_model(folder, TrainRecipe(patch="ngram:1", head="linear")).save(tmp_path / "m", "ngram:1")
     with pytest.raises(ModelError, match="without 'layers:'"):
         load(tmp_path / "m", layers="mean")

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from idiograph.neural.encoder import TorchEncoder
-from idiograph.neural.windows import padded_groups, token_windows
+from idiograph.neural.windows import length_groups, padded_groups, token_windows
 from idiograph.style.model import Style
 from idiograph.style.tokens import Tokens
 
@@ -71,3 +71,11 @@ def test_cut_reads_only_the_beginning_and_says_so(narrow) -> None:
     style.encoder.beyond = "cut"
     assert style.tokenize([LONG])[0].cut
     assert len(style.tokenize([LONG])[0]) == 32
+
+
+def test_groups_by_length_take_every_text_once_and_no_more_than_fits():
+    lengths = np.array([30, 5, 90, 7, 30, 12])
+    groups = length_groups(lengths, 120)
+    assert sorted(np.concatenate(groups).tolist()) == list(range(6))
+    assert all(len(part) == 1 or len(part) * lengths[part].max() <= 120 for part in groups)
+    assert length_groups([], 120) == []

@@ -2,8 +2,6 @@
 
 import json
 import shutil
-import subprocess
-import sys
 from dataclasses import replace
 
 import pytest
@@ -111,15 +109,6 @@ def test_the_remote_entry_does_only_what_is_left(finished, tmp_path, capsys):
     given = [str(out / "pack"), str(tmp_path / "more"), "--backbone", "tiny=nowhere", "--workers", "0"]
     assert remote.run_remote([*given, "--done", str(out / "runs")]) == 0
     assert "0/0 runs done" in capsys.readouterr().err
-
-
-def test_the_remote_part_needs_neither_the_recipe_nor_the_corpus_stage():
-    code = (
-        "import sys, idiograph.study.work, idiograph.study.remote;"
-        "print([m for m in sys.modules if m.startswith(('idiograph.corpus', 'idiograph.recipe', 'typer'))])"
-    )
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == "[]"
 
 
 def test_an_unknown_stage_is_refused_with_the_choices():

@@ -7,7 +7,7 @@ from idiograph.errors import InputError
 from idiograph.evaluate import published
 from idiograph.evaluate.pan19 import Attributed, triplets_won
 from idiograph.evaluate.problems import Problem
-from idiograph.neural.reader import Given
+from idiograph.neural.trial import VectorFile
 from idiograph.neural.triplets import name_number
 from idiograph.recipe import make_recipe
 from idiograph.study.bench import Bench, TextNumbers, in_turn, open_bench, save_bench, smaller_pool
@@ -348,14 +348,14 @@ def test_vectors_of_a_file_are_found_by_their_texts(tmp_path):
     texts = ["one", "two", "three"]
     path = tmp_path / "vectors.npz"
     np.savez(path, keys=[name_number(text) for text in texts], vectors=np.eye(3) * 2)
-    given = Given(path)
+    given = VectorFile(path)
     patches = given.read(["three", "one"], ["whole", "ngram:1"])
     assert list(patches) == ["whole"]
-    assert given.scores(patches["whole"], np.array([0]), np.array([0, 1])).tolist() == [[1.0, 0.0]]
+    assert given.scores(patches["whole"].take(np.array([0])), patches["whole"]).tolist() == [[1.0, 0.0]]
     with pytest.raises(InputError, match="has no vector of 'four"):
         given.read(["four"], ["whole"])
     with pytest.raises(InputError, match="no file of vectors"):
-        Given(tmp_path / "nothing.npz")
+        VectorFile(tmp_path / "nothing.npz")
 
 
 def test_costs_are_the_published_ones_at_their_length_and_width():

@@ -8,6 +8,8 @@ import typer
 from rich.table import Table
 
 from idiograph.cli.shared import AsJson, Out, Overwrite, Preset, RecipeFile, bar, out, say, settings, wrote
+from idiograph.errors import SpecError
+from idiograph.recipe import TrainRecipe, parse_setting, parse_settings
 
 if TYPE_CHECKING:
     from idiograph.neural.training.loop import Result
@@ -22,35 +24,20 @@ def train_command(
     backbone: Annotated[
         str | None, typer.Option(help="Folder or Hugging Face name to begin with; default, minilm.")
     ] = None,
-    valid: Annotated[list[Path] | None, typer.Option(help="More triplets to validate on, of other fields.")] = None,
     patch: Annotated[str | None, typer.Option(help="whole, word, ngram:N, auto, cluster:N or learned:N.")] = None,
-    keep: Annotated[str | None, typer.Option(help="all tokens, or words without punctuation.")] = None,
-    head: Annotated[str | None, typer.Option(help="none, linear or mlp.")] = None,
-    dim: Annotated[str | None, typer.Option(help="Width of the vectors, or none for the backbone's.")] = None,
-    layers: Annotated[
-        str | None, typer.Option(help="last, mean (a learned mixture of all), or wording (the first beside the last).")
-    ] = None,
-    compress: Annotated[str | None, typer.Option(help="A patch is the mean, max or attention of its tokens.")] = None,
-    adapters: Annotated[int | None, typer.Option(help="Learn low-rank adapters of this rank, not the weights.")] = None,
     loss: Annotated[str | None, typer.Option(help="infonce, triplet, margin, hard-margin or hybrid.")] = None,
     tau: Annotated[str | None, typer.Option(help="Temperature: learn, or a number.")] = None,
-    score: Annotated[str | None, typer.Option(help="meansim or maxsim (the sum).")] = None,
-    match: Annotated[str | None, typer.Option(help="In training: max, or a soft match (softmax, gumbel).")] = None,
-    decay: Annotated[str | None, typer.Option(help="In training, by distance in the text: none, exp, linear.")] = None,
     batch: Annotated[int | None, typer.Option(help="Triplets a device and step.")] = None,
     epochs: Annotated[float | None, typer.Option(help="Times through the triplets.")] = None,
     steps: Annotated[int | None, typer.Option(help="Optimizer steps, instead of epochs.")] = None,
     lr: Annotated[float | None, typer.Option(help="Learning rate.")] = None,
-    chunk: Annotated[int | None, typer.Option(help="Texts in memory at a time (GradCache).")] = None,
-    weights: Annotated[str | None, typer.Option(help="Shares of the folders in an epoch, such as 2,1.")] = None,
-    mixing: Annotated[
-        str | None, typer.Option(help="A batch is of all folders (rows), one, or one field of it.")
-    ] = None,
-    distort: Annotated[float | None, typer.Option(help="Share of batches with other content words in place.")] = None,
     teacher: Annotated[str | None, typer.Option(help="A ranker to learn from: default+0.5*ngrams, a model, …")] = None,
-    teaching: Annotated[float | None, typer.Option(help="Its share of the loss.")] = None,
-    average_with_base: Annotated[float | None, typer.Option(help="How far to go back to the base at the end.")] = None,
     seed: Annotated[int | None, typer.Option(help="Another seed, another run.")] = None,
+    more: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Any setting of [train] that `idiograph recipe` lists."),
+    ] = None,
+    valid: Annotated[list[Path] | None, typer.Option(help="More triplets to validate on, of other fields.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, …")] = "auto",
     report_to: Annotated[list[str] | None, typer.Option(help="tensorboard, wandb or trackio.")] = None,
     preset: Preset = "sound",
@@ -58,23 +45,35 @@ def train_command(
     overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
-    """Train a model on triplets; a stopped run goes on where it was. More settings: --recipe, docs/training.md."""
+    """Train a model on triplets; a stopped run goes on where it was.
+
+    These are the settings that most people turn. All others are keys of the table [train], which `idiograph recipe` lists and
+    docs/training.md explains: take them from --recipe FILE, or give single ones with --set head=linear --set dim=128.
+    """
+    turned = {"backbone": backbone, "patch": patch, "loss": loss, "tau": parse_setting(tau) if tau else None}
+    turned |= {"batch": batch, "epochs": epochs, "steps": steps, "lr": lr, "teacher": teacher, "seed": seed}
+    chosen = train_settings(turned, more or (), preset, recipe_file)
+
     from idiograph.loading import folder_of, load_ranker
     from idiograph.neural.training.train import train_model_on as train_
 
-    given: dict[str, Any] = {"backbone": backbone, "patch": patch, "keep": keep, "head": head, "dim": as_number(dim)}
-    given |= {"layers": layers, "compress": compress, "adapters": adapters, "match": match, "decay": decay}
-    given |= {"loss": loss, "tau": as_number(tau), "score": score, "batch": batch, "epochs": epochs, "steps": steps}
-    given |= {"lr": lr, "chunk": chunk, "mixing": mixing, "distort": distort, "average_with_base": average_with_base}
-    given |= {"weights": tuple(map(float, weights.split(","))) if weights else None, "seed": seed}
-    given |= {"teacher": teacher, "teaching": teaching}
-    chosen = settings(preset, recipe_file, {"train": given}).train
     with bar("training") as update:
         options: dict[str, Any] = {"device": device, "overwrite": overwrite, "report_to": tuple(report_to or ())}
         options |= {"teacher": load_ranker(chosen.teacher) if chosen.teacher else None, "progress": update}
         result = train_(triplets, out_folder, folder_of(chosen.backbone), chosen, valid=tuple(valid or ()), **options)
-    found = {name: getattr(result, name) for name in ("steps", "best_step", "left_out")}
-    say(found | {"measures": dict(result.measures)}, as_json, lambda: wrote(out_folder, result_line(result)))
+    counts = {name: getattr(result, name) for name in ("steps", "best_step", "left_out")}
+    say(counts | {"measures": dict(result.measures)}, as_json, lambda: wrote(out_folder, result_line(result)))
+
+
+def train_settings(
+    turned: Mapping[str, Any], more: Sequence[str], preset: str, recipe_file: Path | None
+) -> TrainRecipe:
+    """The settings of a run: a preset or a file, and on top of it options and what `--set` gives; nothing is given twice."""
+    options = {key: value for key, value in turned.items() if value is not None}
+    single = parse_settings("train", more)
+    for key in options.keys() & single.keys():
+        raise SpecError(f"'{key}' is set twice, by --{key} and by --set; leave one out")
+    return settings(preset, recipe_file, {"train": options | single}).train
 
 
 def result_line(result: "Result") -> str:
@@ -176,10 +175,3 @@ def average_command(
 
     average_models(models, out_folder, half=half, wording=wording, overwrite=overwrite)
     wrote(out_folder, f"averaged {len(models)} models" if len(models) > 1 else "one model, written anew")
-
-
-def as_number(text: str | None) -> Any:
-    """A number where the text is one."""
-    if text is None or not text.replace(".", "", 1).isdigit():
-        return text
-    return float(text) if "." in text else int(text)

@@ -1,5 +1,6 @@
 """Triplets on disk, in the columns of HALvest-Contrastive: written here, and read here whoever wrote them."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +18,7 @@ from idiograph.types import Span, Triplet
 if TYPE_CHECKING:  # whoever only reads triplets, to train on them, needs nothing that makes them
     from idiograph.mining.spans import SpanPool
 
+Passage = tuple[str, str, str] | tuple[str, str, str, str]  # text, author-set, document, and its field if it is known
 ROLES = {"anchor": ("query", "query"), "positive": ("pos", "positive"), "negative": ("neg", "negative")}
 TEXTS = pa.list_(pa.string())
 SHARD, GROUP = 200_000, 16_384  # triplets in a file and in a row group
@@ -109,6 +111,39 @@ def tidy_text(about: tuple[Any, ...]) -> Iterator[Any]:
     halid, text, year, *lists = about
     yield from (str(halid), text, int(year) if str(year or "").isdigit() and int(year) > 1 else None)
     yield from ([each] if isinstance(each, str) else list(map(str, each or ())) for each in lists)
+
+
+def row_passages(row: Mapping[str, Any]) -> list[Passage]:
+    """The three texts of a row, and who wrote each where; of its fields the first, which is the primary one."""
+    passages: list[Passage] = []
+    for short, text in ROLES.values():
+        fields = row[f"{short}_domain"]
+        authors = " ".join(sorted(row[f"{short}_authorids"]))
+        passages.append((row[text], authors, row[f"{short}_halid"], fields[0] if fields else ""))
+    return passages
+
+
+def read_json_lines(path: Path) -> Iterator[list[Passage]]:
+    """Rows of one object a line: `anchor`, `positive`, `negative` (a text or a list). If it is known: `author`, who wrote anchor
+    and positive, `negative_author`, and for each role its document, such as `anchor_document`."""
+    with path.open(encoding="utf-8") as lines:
+        for at, line in enumerate(lines, 1):
+            yield line_passages(f"{path}:{at}", line)
+
+
+def line_passages(place: str, line: str) -> list[Passage]:
+    """The texts of a line. A writer who is not named is the same for anchor and positive, and nobody else."""
+    try:
+        row = json.loads(line)
+        texts = {"anchor": [row["anchor"]], "positive": [row["positive"]], "negative": row.get("negative", [])}
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{place}: not a triplet ({error!r}); give it 'anchor', 'positive', 'negative'") from error
+    if isinstance(texts["negative"], str):
+        texts["negative"] = [texts["negative"]]
+    author = row.get("author", place)
+    authors = {"anchor": author, "positive": author, "negative": row.get("negative_author", f"{place}: others")}
+    documents = {role: str(row.get(f"{role}_document", f"{place}: {role}")) for role in texts}
+    return [(text, str(authors[role]), documents[role]) for role, some in texts.items() for text in some]
 
 
 def span_of_row(row: Mapping[str, Any], role: str) -> Span:

@@ -1,9 +1,8 @@
 """A model to train: a backbone, perhaps a head, and the patch layer."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from sentence_transformers.base.modules import Dense, Transformer
@@ -13,84 +12,61 @@ from torch import nn
 from idiograph.errors import ModelError, SpecError
 from idiograph.neural.encoder import TorchEncoder, assemble_batch
 from idiograph.neural.layers import Centering, Weighing, Wording
+from idiograph.neural.reader import patch_layer
 from idiograph.neural.training.adapters import add_adapters
-from idiograph.neural.training.boundaries import BOUNDARIES, attach_boundaries, layer_of
-from idiograph.spec import parse_spec, unknown_choice
-from idiograph.style.model import KEEP
+from idiograph.neural.training.boundaries import attach_boundaries
+from idiograph.recipe import TrainRecipe
+from idiograph.spec import parse_spec
 from idiograph.style.patches import POLICIES
 
-HEADS = ("linear", "mlp", "none")
-LAYERS = ("last", "mean", "wording")
-COMPRESSIONS = ("attention", "max", "mean")
-READINGS = ("published", "sound")
 WIDEN = 4  # how much wider the middle of the MLP head is: that of the published code
 
 
-@dataclass(frozen=True, slots=True)
-class ModelSettings:
-    """What is trained. `dim` "none" keeps the width of the backbone."""
-
-    patch: str = "auto"
-    keep: Literal["all", "words"] = "all"
-    head: str = "none"
-    dim: int | Literal["none"] = "none"
-    layers: str = "last"  # `mean` mixes all with learned weights; `wording` adds the first to the last, rare words most
-    center: bool = False  # take the mean vector of all tokens off each
-    boundaries: str = "budget"  # how `learned:N` patches are found
-    compress: str = "mean"  # what a patch is made of its tokens by
-    reading: str = (
-        "sound"  # `published`: special tokens count, and punctuation is left out of token-level queries alone
-    )
-    adapters: int = 0  # rank of what is learned beside the weights of the backbone; 0: the weights themselves learn
-
-    def __post_init__(self) -> None:
-        parse_spec(self.patch, "patch policy", {*POLICIES, "learned:N"})
-        choices = {"head": HEADS, "layers": LAYERS, "boundaries": BOUNDARIES, "keep": KEEP}
-        choices |= {"compress": COMPRESSIONS, "reading": READINGS}
-        for name, known in choices.items():
-            if getattr(self, name) not in known:
-                raise SpecError(unknown_choice(name, getattr(self, name), known))
-        if self.dim != "none" and self.head == "none":
-            raise SpecError(f"dim {self.dim} needs a head to get there; choose head 'linear'")
-        if self.compress != "mean" and self.patch.startswith("learned"):
-            raise SpecError("learned boundaries are taught through means; set compress to 'mean'")
-        if self.reading == "published" and self.keep != "all":
-            raise SpecError("the published reading has its own rule for punctuation; set keep to 'all'")
+def check_model_settings(recipe: TrainRecipe) -> None:
+    """Refuse settings that no model can have together."""
+    parse_spec(recipe.patch, "patch policy", {*POLICIES, "learned:N"})
+    if recipe.dim != "none" and recipe.head == "none":
+        raise SpecError(f"dim {recipe.dim} needs a head to get there; choose head 'linear'")
+    if recipe.compress != "mean" and recipe.patch.startswith("learned"):
+        raise SpecError("learned boundaries are taught through means; set compress to 'mean'")
+    if recipe.reading == "published" and recipe.keep != "all":
+        raise SpecError("the published reading has its own rule for punctuation; set keep to 'all'")
 
 
-def build_model(backbone: str | Path, settings: ModelSettings, seed: int = 7) -> TorchEncoder:
-    """Open a backbone and put on it what the settings ask for. New layers are drawn from `seed` alone."""
+def build_model(backbone: str | Path, recipe: TrainRecipe) -> TorchEncoder:
+    """Open a backbone and put on it what the recipe asks for. New layers are drawn from its `seed` alone."""
+    check_model_settings(recipe)
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
+        torch.manual_seed(recipe.seed)
         opened = TorchEncoder.open(backbone)  # may draw weights of its own: those of a pooler, which nobody uses
-        own = [m for m in opened.model if isinstance(m, kept_layers(settings))]
+        own = [m for m in opened.model if isinstance(m, kept_layers(recipe))]
         prompts = {name: prompt for name, prompt in opened.model.prompts.items() if prompt}
-        model = assemble_batch([*own, *added_layers(opened, own, settings)], prompts)
-        layer = layer_of(model)
-        layer.patch, layer.keep = settings.patch, settings.keep
-        layer.compress, layer.published = pooling_layer(settings), settings.reading == "published"
-        if settings.patch.startswith("learned"):
-            attach_boundaries(model, int(model.get_embedding_dimension() or 0), settings.patch, settings.boundaries)
+        model = assemble_batch([*own, *added_layers(opened, own, recipe)], prompts)
+        layer = patch_layer(model)
+        layer.patch, layer.keep = recipe.patch, recipe.keep
+        layer.compress, layer.published = pooling_layer(recipe), recipe.reading == "published"
+        if recipe.patch.startswith("learned"):
+            attach_boundaries(model, int(model.get_embedding_dimension() or 0), recipe.patch, recipe.boundaries)
             keep_boundaries(opened, model)
-        add_adapters(model, settings.adapters)
+        add_adapters(model, recipe.adapters)
     return TorchEncoder(model, opened.name, opened.prompt)
 
 
-def kept_layers(settings: ModelSettings) -> tuple[type[nn.Module], ...]:
+def kept_layers(recipe: TrainRecipe) -> tuple[type[nn.Module], ...]:
     """The kinds of layers that training goes on with where a model has them."""
     return (
         Transformer,
         Dense,
         WeightedLayerPooling,
         Centering,
-        *([Weighing] if settings.compress == "attention" else []),
-        *([Wording] if settings.layers == "wording" else []),
+        *([Weighing] if recipe.compress == "attention" else []),
+        *([Wording] if recipe.layers == "wording" else []),
     )
 
 
-def pooling_layer(settings: ModelSettings) -> str:
+def pooling_layer(recipe: TrainRecipe) -> str:
     """How the patch layer compresses. Attention is a layer of its own, in front of a mean."""
-    return "max" if settings.compress == "max" else "mean"
+    return "max" if recipe.compress == "max" else "mean"
 
 
 def all_layers(folder: str | Path) -> TorchEncoder:
@@ -99,27 +75,27 @@ def all_layers(folder: str | Path) -> TorchEncoder:
     if any(isinstance(module, (Dense, WeightedLayerPooling, Wording)) for module in opened.model):
         raise ModelError(f"model '{opened.name}' has layers of its own behind the last; read it without 'layers:'")
     read = opened.layer
-    shape = ModelSettings(patch=read.patch or "auto", keep="words" if read.keep == "words" else "all", layers="mean")
+    shape = TrainRecipe(patch=read.patch or "auto", keep="words" if read.keep == "words" else "all", layers="mean")
     encoder = build_model(folder, shape)
     encoder.name = f"layers:{encoder.name}"
     return encoder
 
 
-def added_layers(opened: TorchEncoder, own: Sequence[nn.Module], settings: ModelSettings) -> list[nn.Module]:
+def added_layers(opened: TorchEncoder, own: Sequence[nn.Module], recipe: TrainRecipe) -> list[nn.Module]:
     """The modules that the backbone does not come with."""
     extra: list[nn.Module] = []
-    fresh_wording = settings.layers == "wording" and not any(isinstance(module, Wording) for module in own)
+    fresh_wording = recipe.layers == "wording" and not any(isinstance(module, Wording) for module in own)
     wide = opened.dim * (2 if fresh_wording else 1)
-    width = wide if settings.dim == "none" else settings.dim
-    if settings.layers == "mean" and not any(isinstance(module, WeightedLayerPooling) for module in own):
+    width = wide if recipe.dim == "none" else recipe.dim
+    if recipe.layers == "mean" and not any(isinstance(module, WeightedLayerPooling) for module in own):
         extra.append(mixed_layers(own[0]))
     if fresh_wording:
         config = show_layers(own[0])
         extra.append(Wording(config.hidden_size, config.vocab_size))
-    extra += projection_layer(wide, settings)
-    if settings.center and not any(isinstance(module, Centering) for module in own):
+    extra += projection_layer(wide, recipe)
+    if recipe.center and not any(isinstance(module, Centering) for module in own):
         extra.append(Centering(width))
-    if settings.compress == "attention" and not any(isinstance(module, Weighing) for module in own):
+    if recipe.compress == "attention" and not any(isinstance(module, Weighing) for module in own):
         extra.append(Weighing(width))
     return extra
 
@@ -138,14 +114,14 @@ def show_layers(transformer: nn.Module) -> Any:
     return config
 
 
-def projection_layer(size: int, settings: ModelSettings) -> list[nn.Module]:
+def projection_layer(size: int, recipe: TrainRecipe) -> list[nn.Module]:
     """Stock layers, so that a saved folder needs no code of ours for them."""
-    out = size if settings.dim == "none" else settings.dim
-    if settings.head == "linear":
+    out = size if recipe.dim == "none" else recipe.dim
+    if recipe.head == "linear":
         layer = dense_layer(size, out, nn.Identity(), bias=False)
         nn.init.orthogonal_(layer.linear.weight)  # angles survive an orthogonal map as well as they can
         return [layer]
-    if settings.head == "mlp":
+    if recipe.head == "mlp":
         return [dense_layer(size, WIDEN * size, nn.ReLU()), dense_layer(WIDEN * size, out, nn.Identity())]
     return []
 
@@ -156,6 +132,6 @@ def dense_layer(size: int, out: int, activation: nn.Module, bias: bool = True) -
 
 def keep_boundaries(opened: TorchEncoder, model: nn.Module) -> None:
     """A model that has learned boundaries goes on with them."""
-    before, now = opened.layer.boundary, layer_of(model).boundary
+    before, now = opened.layer.boundary, patch_layer(model).boundary
     if before is not None and now is not None and before.cut == now.cut:
         now.load_state_dict(before.state_dict())

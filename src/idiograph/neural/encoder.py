@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from idiograph.errors import ModelError
 from idiograph.neural import layers as modules
 from idiograph.neural.layers import PatchPooling, published_starts, word_starts
-from idiograph.neural.windows import padded_groups, token_windows
+from idiograph.neural.windows import length_groups, padded_groups, token_windows
 from idiograph.runner import Progress
 from idiograph.style.patches import Patches, parse_policy, patch_extents
 from idiograph.style.tokens import Tokens
@@ -133,10 +133,9 @@ class TorchEncoder:
 
     def embed(self, tokens: Sequence[Tokens], patch: str, progress: Progress | None = None) -> Patches:
         """The patches of each text, in the order given; inside, texts of like length go through together."""
-        order = sorted(range(len(tokens)), key=lambda at: len(tokens[at]))
         parts: dict[int, tuple[np.ndarray, np.ndarray]] = {}
-        for group in padded_groups([len(tokens[at]) for at in order], BATCH_TOKENS):
-            batch = order[group]
+        for group in length_groups([len(each) for each in tokens], BATCH_TOKENS):
+            batch = group.tolist()
             rows = [tokens[at] for at in batch]
             for at, part in zip(batch, self._embed(rows, patch), strict=True):
                 parts[at] = part

@@ -1,4 +1,4 @@
-"""A text that is longer than a model's window, read piece by piece."""
+"""What goes through a model at once: texts of like length together, and a text longer than the window piece by piece."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -47,3 +47,13 @@ def padded_groups(lengths: Sequence[int], limit: int) -> list[slice]:
             found.append(slice(begin, at))
             begin, longest = at, length
     return [*found, slice(begin, len(lengths))]
+
+
+def length_groups(lengths: Sequence[int], limit: int) -> list[Ints]:
+    """The places of all texts from the shortest to the longest, in groups whose padded size stays within `limit`.
+
+    >>> [group.tolist() for group in length_groups([9, 2, 3, 2], limit=6)]
+    [[1, 3], [2], [0]]
+    """
+    order = np.argsort(lengths, kind="stable")
+    return [order[group] for group in padded_groups([lengths[at] for at in order], limit)] if len(order) else []

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idiograph.errors import ArtifactError
-from idiograph.neural.triplets import Triplets, open_npz
+from idiograph.neural.triplets import Triplets
 from idiograph.study.bench import Bench, Bools, Ints, open_bench
 from idiograph.study.plan import StudyRun, plan_from_json
 
@@ -95,7 +95,7 @@ class Pack:
 
     def _triplets(self, name: str) -> Triplets:
         if name not in self._trained_on:
-            self._trained_on[name] = open_npz(self.folder / name)
+            self._trained_on[name] = open_saved(self.folder / name)
         return self._trained_on[name]
 
     @cached_property
@@ -114,3 +114,21 @@ class Pack:
     def main_benches(self) -> list[Bench]:
         """The benches of the main length of span, topics decoupled."""
         return [bench for bench in self.benches if (bench.rule, bench.sentences) == ("base", self.main)]
+
+
+def save_triplets(part: Triplets, path: Path) -> None:
+    """Write one .npz file, which `open_saved` reads."""
+    encoded = [text.encode() for text in part.texts]
+    ends = np.cumsum([len(text) for text in encoded], dtype=np.int64)
+    raw = np.frombuffer(b"".join(encoded), np.uint8)
+    named = {"raw": raw, "ends": ends, "name": np.array(part.name)}
+    np.savez_compressed(path, rows=part.rows, labels=part.labels, documents=part.documents, **named)  # pyright: ignore
+
+
+def open_saved(path: Path) -> Triplets:
+    """What `save_triplets` wrote."""
+    with np.load(path, allow_pickle=False) as file:
+        raw, ends = file["raw"].tobytes(), file["ends"]
+        starts = np.concatenate([np.zeros(1, np.int64), ends[:-1]])
+        texts = [raw[a:b].decode() for a, b in zip(starts, ends, strict=True)]
+        return Triplets(str(file["name"]), texts, file["rows"], file["labels"], file["documents"])

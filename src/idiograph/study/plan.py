@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
+from idiograph.recipe import TrainRecipe
+
 GRAINS = ("whole", "ngram:1", "ngram:2", "ngram:3", "ngram:4", "ngram:5", "word")
 SWAPPED = ("whole", "ngram:1", "ngram:3")  # grains at which every main model is read besides its own
 TEMPERATURES = (0.02, 0.05, 0.1, 0.5, 1.0)  # of a mean cosine
@@ -47,12 +49,11 @@ class StudyRun:
         about = f"{self.patch}{extra} {self.rule} {sum_of}tau={self.tau}"
         return f"{self.backbone} {about} batch={self.batch} steps={self.steps} seed={self.seed}"
 
-    def model_settings(self) -> dict[str, Any]:
-        return {"patch": self.patch, **self.model}
-
-    def train_settings(self) -> dict[str, Any]:
-        given = {"tau": self.tau, "score": self.score, "steps": self.steps, "batch": self.batch, "seed": self.seed}
-        return {**given, "lr": self.lr, "log_every": max(self.steps // 10, 1), **self.train}
+    def recipe(self, longest: int = 512) -> TrainRecipe:
+        """How the model is trained: collections give as many batches each as the root of their size, and a batch is of one."""
+        settings = {"patch": self.patch, "tau": self.tau, "score": self.score, "steps": self.steps, "batch": self.batch}
+        settings |= {"seed": self.seed, "lr": self.lr, "log_every": max(self.steps // 10, 1), "max_length": longest}
+        return TrainRecipe(**settings, size_power=0.5, mixing="batches", **self.model, **self.train)
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

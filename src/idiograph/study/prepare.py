@@ -10,11 +10,11 @@ import numpy as np
 from idiograph.errors import InputError
 from idiograph.evaluate.problems import NOBODY, Problem, read_problems
 from idiograph.mining.triplets import configurations, read_triplets, splits
-from idiograph.neural.triplets import Triplets, read_folder
+from idiograph.neural.triplets import Triplets, open_triplets
 from idiograph.runner import Progress
 from idiograph.store import write_json
 from idiograph.study.bench import Bench, Bools, collect_bench, save_bench, smaller_pool
-from idiograph.study.pack import LISTING, Problems
+from idiograph.study.pack import LISTING, Problems, save_triplets
 from idiograph.study.plan import StudyRun
 
 CHARS = 7  # of a token at most, on average: what no model reads is not packed
@@ -82,9 +82,9 @@ def pack_training(
         for size in portions.lengths if rule == "base" else (main,):
             configuration = f"{rule}-{size}"
             if configuration in there and "train" in splits(folder, configuration):
-                part = some(read_folder(folder, "train", [configuration]), portions.train, seed)
+                part = some(open_triplets(folder, "train", [configuration]), portions.train, seed)
                 path = f"train/{name}-{configuration}.npz"
-                replace(part, name=f"{name}/{configuration}").save(out / path)
+                save_triplets(replace(part, name=f"{name}/{configuration}"), out / path)
                 about["train"].setdefault(rule, []).append(path)
 
 

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from idiograph.measures.ranking import rank_scores
-from idiograph.neural.reader import DevicePatches, Given, OpenedTrial
+from idiograph.neural.reader import DevicePatches
+from idiograph.neural.trial import Trial, VectorFile
 from idiograph.runner import Progress
 from idiograph.study.bench import Bench, Ints
 from idiograph.study.measure import DEPTH, Scores, alignment, pair_cosines, read_bench, uniformity_parts
@@ -23,8 +24,8 @@ def carry_out(
 ) -> RunOutcome:
     """Train a model as the run says, and read it."""
     begun = time.monotonic()
-    longest = int(pack.about["longest"])
-    trial = open_starting_model(backbone, run, longest, device)
+    lengths = int(pack.about["longest"]), int(pack.about["train_longest"])
+    trial = open_starting_model(backbone, run, *lengths, device)
     about: dict[str, Any] = {"backbone": backbone, "device": trial.device.type, "window": trial.longest}
     if run.rule != UNTRAINED:
         about |= train_model(trial, run, pack, progress)
@@ -36,17 +37,16 @@ def carry_out(
     return RunOutcome(run, about, reader.arrays)
 
 
-def open_starting_model(backbone: str, run: StudyRun, longest: int, device: str) -> OpenedTrial:
+def open_starting_model(backbone: str, run: StudyRun, longest: int, train_longest: int, device: str) -> Trial:
     """The model that a run begins with; for a run about meaning it may be a file of vectors."""
     if run.stage == "semantic" and backbone.endswith(".npz"):
-        return Given(Path(backbone))
-    return OpenedTrial(backbone, run.model_settings(), longest, device)
+        return VectorFile(Path(backbone))
+    return Trial(backbone, run.recipe(train_longest), longest, device)
 
 
-def train_model(trial: OpenedTrial, run: StudyRun, pack: Pack, progress: Progress | None) -> dict[str, Any]:
+def train_model(trial: Trial, run: StudyRun, pack: Pack, progress: Progress | None) -> dict[str, Any]:
     """Train to the last step, with no choice of an earlier one: budgets are equal."""
-    longest = int(pack.about["train_longest"])
-    result = trial.train(pack.train(run.rule), {**run.train_settings(), "max_length": longest}, progress)
+    result = trial.train(pack.train(run.rule), progress)
     losses = [(h["step"], h["loss"]) for h in result.history if "loss" in h]
     found = {"steps": result.steps, "tau": result.tau, "negatives": result.negatives, "tokens": result.tokens}
     return found | {"fit_seconds": result.seconds, "precision": result.precision, "loss": losses}
@@ -55,7 +55,7 @@ def train_model(trial: OpenedTrial, run: StudyRun, pack: Pack, progress: Progres
 class BenchReading:
     """Reads benches and keeps what the tables need."""
 
-    def __init__(self, trial: OpenedTrial, run: StudyRun, keep_own: bool) -> None:
+    def __init__(self, trial: Trial, run: StudyRun, keep_own: bool) -> None:
         self.trial, self.run, self.keep_own = trial, run, keep_own
         self.arrays: dict[str, np.ndarray] = {}
         self.notes: dict[str, Any] = {}
@@ -108,7 +108,7 @@ class BenchReading:
             self.keep_geometry(key, patches, bench)
 
     def scores(self, patches: DevicePatches, left: Ints, right: Ints) -> Scores:
-        return self.trial.scores(patches, left, right, self.run.score == "meansim")
+        return self.trial.scores(patches.take(left), patches.take(right), self.run.score == "meansim")
 
     def read_valid(self, bench: Bench) -> None:
         """Held-out writers by whom temperatures are chosen; never the ones that are reported."""
@@ -143,6 +143,6 @@ class BenchReading:
     def read_cuts(self, benches: list[Bench]) -> None:
         """Where a learned model would cut, and how sure it is."""
         texts = [text for bench in benches for text in bench.text_of(bench.anchors[: CUT_TEXTS // len(benches)])]
-        chances = self.trial.cuts(texts)
+        chances = self.trial.cut_probabilities(texts)
         self.arrays["cuts|chance"] = np.concatenate(chances).astype(np.float32)
         self.arrays["cuts|lengths"] = np.array([len(row) for row in chances], np.int32)

@@ -2,8 +2,6 @@
 
 import json
 import re
-import subprocess
-import sys
 import time
 from collections import Counter
 from functools import partial
@@ -12,12 +10,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from trainees import one_thread, passages, trainee, triplets  # noqa: F401
+from trainees import one_thread, passages, trainee, triplets, write_jsonl  # noqa: F401
 
 from idiograph.errors import InputError, SpecError
-from idiograph.neural.training.batches import Batches, Order, encode_triplets, prefetch
-from idiograph.neural.training.train import DataSettings, collection_weights
-from idiograph.neural.triplets import open_npz, open_triplets, read_jsonl, triplets_from_rows
+from idiograph.neural.reader import encode_texts
+from idiograph.neural.training.batches import Batches, Order, prefetch
+from idiograph.neural.training.train import collection_weights
+from idiograph.neural.triplets import open_triplets, triplets_from_rows
+from idiograph.recipe import TrainRecipe
 
 
 def taken(order: Order, steps: range) -> list[tuple[int, int]]:
@@ -30,7 +30,7 @@ def test_texts_become_the_tokens_that_transformers_makes_of_them(encoders, kind)
     texts = ["a map of the harbour, after all", "", "bees sleep " * 30, "tide <s> [SEP] book"]
     for longest in (8, 64):
         expected = tokenizer(["query: " + text for text in texts], truncation=True, max_length=longest)["input_ids"]
-        ids, mask = encode_triplets(tokenizer, texts, "query: ", longest)
+        ids, mask = encode_texts(tokenizer, texts, "query: ", longest)
         assert [row[kept.bool()].tolist() for row, kept in zip(ids, mask, strict=True)] == expected
         assert ids.shape[1] % 8 == 0
         assert (ids[mask == 0] == (tokenizer.pad_token_id or 0)).all()
@@ -153,14 +153,6 @@ def test_the_same_authors_have_the_same_label_in_every_collection():
     assert one.labels[0] == other.labels[0] != other.labels[2]
 
 
-def test_triplets_survive_an_npz_file(tmp_path):
-    part = triplets(5, name="élan")
-    part.save(tmp_path / "part.npz")
-    again = open_npz(tmp_path / "part.npz")
-    assert (again.name, list(again.texts)) == ("élan", list(part.texts))
-    assert all(np.array_equal(getattr(again, f), getattr(part, f)) for f in ("rows", "labels", "documents"))
-
-
 def test_triplets_read_from_json_lines_know_who_wrote_them(tmp_path):
     path = tmp_path / "some.jsonl"
     lines = [
@@ -168,7 +160,7 @@ def test_triplets_read_from_json_lines_know_who_wrote_them(tmp_path):
         {"anchor": "d", "positive": "e", "negative": "f", "author": "y", "negative_author": "x"},
     ]
     path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
-    part = read_jsonl(path)
+    part = open_triplets(path)
     labels = part.labels[part.rows]
     assert labels[0, 0] == labels[0, 1] == labels[1, 2] != labels[0, 2]
 
@@ -176,7 +168,7 @@ def test_triplets_read_from_json_lines_know_who_wrote_them(tmp_path):
 def test_where_nobody_is_named_no_two_rows_share_an_author(tmp_path):
     path = tmp_path / "some.jsonl"
     path.write_text('{"anchor": "a", "positive": "b"}\n{"anchor": "c", "positive": "d"}\n', encoding="utf-8")
-    labels = (part := read_jsonl(path)).labels[part.rows]
+    labels = (part := open_triplets(path)).labels[part.rows]
     assert labels[0, 0] == labels[0, 1] != labels[1, 0]
 
 
@@ -184,14 +176,14 @@ def test_a_line_that_is_no_triplet_is_named(tmp_path):
     path = tmp_path / "some.jsonl"
     path.write_text('{"anchor": "a", "positive": "b"}\n{"anchor": "c"}\n', encoding="utf-8")
     with pytest.raises(InputError, match=re.escape(f"{path}:2: not a triplet")):
-        read_jsonl(path)
+        open_triplets(path)
 
 
 def test_rows_with_different_numbers_of_negatives_are_refused(tmp_path):
     path = tmp_path / "some.jsonl"
     path.write_text('{"anchor": "a", "positive": "b"}\n{"anchor": "c", "positive": "d", "negative": "e"}\n')
     with pytest.raises(InputError, match="different numbers of negatives"):
-        read_jsonl(path)
+        open_triplets(path)
 
 
 @pytest.mark.parametrize("plural", ["", "s"])  # the published files spell one column so
@@ -209,25 +201,6 @@ def test_mined_folders_are_read_with_every_k_or_one(tmp_path, plural):
     assert (len(both), len(one)) == (6, 3)
     assert one.texts[0] == "query base-4 0"
     assert len(set(both.labels)) == 2
-
-
-def test_to_read_triplets_takes_nothing_that_makes_them(tmp_path):
-    """A machine that only trains has torch and pyarrow, and not what corpora are made with."""
-    columns = {}
-    for short, text in {"query": "query", "pos": "positive", "neg": "negative"}.items():
-        columns |= {text: [short], f"{short}_halid": [short], f"{short}_authorids": [["a" if short != "neg" else "b"]]}
-    (tmp_path / "base-4").mkdir()
-    pq.write_table(pa.table(columns), tmp_path / "base-4" / "train-00000-of-00001.parquet")
-    code = f"""
-import sys
-from pathlib import Path
-for name in ("lxml", "sentencex", "ftfy", "httpx2", "pypdfium2", "lancedb"):
-    sys.modules[name] = None
-from idiograph.neural.triplets import open_triplets
-print(len(open_triplets(Path({str(tmp_path)!r}))))
-"""
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert found.stdout.strip() == "1", found.stderr
 
 
 def test_a_path_without_triplets_is_named(tmp_path):
@@ -252,7 +225,7 @@ def test_work_done_ahead_keeps_its_order_and_its_errors(threads):
 def test_threads_do_not_cut_at_the_lengths_of_others(backbones):
     tokenizer = trainee(backbones["bert"], patch="ngram:2").model.tokenizer
     texts = ["tide harbour book map pocket bee dance bridge " * 20] * 100
-    jobs = (partial(encode_triplets, tokenizer, texts, "", longest) for longest in (16, 48) * 20)
+    jobs = (partial(encode_texts, tokenizer, texts, "", longest) for longest in (16, 48) * 20)
     assert [ids.shape[1] for ids, _ in prefetch(jobs, 4)] == [16, 48] * 20
 
 
@@ -266,8 +239,8 @@ def test_who_stops_in_the_middle_waits_for_nothing_that_was_not_begun():
 
 @pytest.mark.parametrize(("power", "expected"), [(1.0, ()), (0.5, (4.0, 2.0)), (0.0, (1.0, 1.0))])
 def test_large_collections_can_count_for_less_than_their_size(power, expected):
-    assert collection_weights(DataSettings(size_power=power), [triplets(16), triplets(4)]) == expected
-    assert collection_weights(DataSettings(size_power=power, weights=(1.0, 5.0)), [triplets(16), triplets(4)]) == (
+    assert collection_weights(TrainRecipe(size_power=power), [triplets(16), triplets(4)]) == expected
+    assert collection_weights(TrainRecipe(size_power=power, weights=(1.0, 5.0)), [triplets(16), triplets(4)]) == (
         1.0,
         5.0,
     )

@@ -13,9 +13,11 @@ from trainees import batches_of, one_thread, trainee, triplets  # noqa: F401
 from idiograph.errors import SpecError
 from idiograph.neural.encoder import TorchEncoder
 from idiograph.neural.layers import Boundary, pool
-from idiograph.neural.training.boundaries import WEIGHT, boundary_of, cool_boundaries, layer_of
-from idiograph.neural.training.loop import TrainSettings, make_loss
-from idiograph.neural.training.loss import Contrastive, LossPatches, LossSettings, Objective
+from idiograph.neural.reader import patch_layer
+from idiograph.neural.training.boundaries import WEIGHT, boundary_of, cool_boundaries
+from idiograph.neural.training.loop import make_loss
+from idiograph.neural.training.loss import Contrastive, LossPatches, Objective
+from idiograph.recipe import TrainRecipe
 
 WIDTH = 8
 
@@ -79,7 +81,7 @@ def hits(boundary: Boundary) -> float:
 
 
 def test_infonce_alone_teaches_where_phrases_begin():
-    boundary, objective = head(), Objective(LossSettings(tau=0.05))
+    boundary, objective = head(), Objective(TrainRecipe(tau=0.05))
     before = hits(boundary)
     optimizer = torch.optim.Adam(boundary.parameters(), 1e-2)
     for step in range(60):
@@ -93,7 +95,7 @@ def test_infonce_alone_teaches_where_phrases_begin():
 
 
 def test_the_gradient_of_infonce_at_a_boundary_is_that_of_finite_differences():
-    boundary, objective = head(), Objective(LossSettings(tau=0.1))
+    boundary, objective = head(), Objective(TrainRecipe(tau=0.1))
     sides = made_up(seed=1), made_up(seed=2), made_up(seed=3)
     weight = boundary.head[0].weight
 
@@ -117,7 +119,7 @@ def test_boundaries_in_a_model_receive_gradient_from_infonce(backbones):
     encoder = trainee(backbones["modernbert"], patch="learned:3")
     encoder.model.train()
     batch = batches_of(encoder, triplets(4), 4)[0]
-    Contrastive(encoder.model, Objective(LossSettings(tau=0.05)))(batch.columns, batch.labels).backward()
+    Contrastive(encoder.model, Objective(TrainRecipe(tau=0.05)))(batch.columns, batch.labels).backward()
     boundary = boundary_of(encoder.model)
     assert boundary is not None
     assert all(float(p.grad.abs().max()) > 0 for name, p in boundary.named_parameters() if name != "head.2.bias")
@@ -141,7 +143,7 @@ def test_a_tie_does_not_change_the_number_of_patches():
 
 @pytest.mark.parametrize("score", ["meansim", "maxsim"])
 def test_as_the_temperature_falls_the_scores_become_those_of_the_hard_patches(score):
-    boundary, objective = head(), Objective(LossSettings(score=score, tau=1.0))
+    boundary, objective = head(), Objective(TrainRecipe(score=score, tau=1.0))
     boundary.temperature = 1e-4
     a, b = made_up(5, seed=1), made_up(5, seed=2)
     softly = objective.score(soft(boundary, *a), soft(boundary, *b))
@@ -176,10 +178,10 @@ def test_saved_boundaries_are_the_same_here_and_in_plain_sentence_transformers(b
 def test_training_goes_on_with_the_boundaries_that_a_model_has(backbones, tmp_path):
     encoder = trainee(backbones["bert"], patch="learned:2")
     with torch.no_grad():
-        layer_of(encoder.model).boundary.head[0].bias += 1
+        patch_layer(encoder.model).boundary.head[0].bias += 1
     encoder.save(tmp_path / "model", "learned:2")
     again = trainee(tmp_path / "model", patch="learned:3")
-    assert torch.equal(layer_of(again.model).boundary.head[0].bias, layer_of(encoder.model).boundary.head[0].bias)
+    assert torch.equal(patch_layer(again.model).boundary.head[0].bias, patch_layer(encoder.model).boundary.head[0].bias)
 
 
 def test_it_gets_cold_before_the_end():
@@ -201,7 +203,7 @@ def test_the_published_boundaries_learn_from_their_penalty_and_from_nothing_else
     encoder = trainee(backbones["modernbert"], patch="learned:3", boundaries=kind)
     encoder.model.train()
     batch = batches_of(encoder, triplets(4), 4)[0]
-    loss = Contrastive(encoder.model, Objective(LossSettings(tau=0.05)))
+    loss = Contrastive(encoder.model, Objective(TrainRecipe(tau=0.05)))
     anchors, others = (encoder.model(dict(batch.columns[at]), task=t) for at, t in ((0, "query"), (1, "document")))
     boundary = boundary_of(encoder.model)
     assert boundary is not None
@@ -236,4 +238,4 @@ def test_published_boundaries_are_drawn_for_anchors_and_fixed_for_other_texts():
 def test_learned_boundaries_cannot_be_trained_in_chunks(backbones):
     model = trainee(backbones["bert"], patch="learned:3").model
     with pytest.raises(SpecError, match="learned boundaries cannot be trained in chunks; set chunk to 0"):
-        make_loss(model, Objective(LossSettings()), TrainSettings(chunk=4))
+        make_loss(model, Objective(TrainRecipe()), TrainRecipe(chunk=4))

@@ -9,6 +9,7 @@ from trainees import triplets
 from idiograph.neural.training import distort
 from idiograph.neural.training.batches import Order
 from idiograph.neural.training.distort import WORD, Distorter, count_words, ending, with_distorted
+from idiograph.runner import Workers
 
 COMMON = " ".join(f"{word} " * 5 for word in ("the", "of", "and", "was", "however"))
 CONTENT = "tides harbours bridges measuring counting sailing quickly slowly gladly Venice Bergen Lisbon"
@@ -68,10 +69,9 @@ def test_several_processes_distort_as_one_does(monkeypatch):
     plain = [triplets(8), triplets(8, 1)]
     parts = [replace(part, texts=[" ".join(chance.choices(words, k=60)) for _ in part.texts]) for part in plain]
     found = []
-    for cores in (1, 2):
-        monkeypatch.setattr(distort, "cpu_count", lambda cores=cores: cores)
-        monkeypatch.setattr(distort, "CHUNK", 10)
-        mixture, _ = with_distorted(parts, (), 0.5, (0.5, 1.0))
+    monkeypatch.setattr(distort, "CHUNK", 10)
+    for workers in (Workers("inline"), Workers("processes", 2)):
+        mixture, _ = with_distorted(parts, (), 0.5, (0.5, 1.0), workers=workers)
         found.append([list(part.texts) for part in mixture])
     assert found[0] == found[1]
     assert found[0][2] != found[0][0]

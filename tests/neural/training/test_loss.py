@@ -1,6 +1,7 @@
 """The losses are what they say, on one device and on two, at once or in parts."""
 
 import math
+from typing import get_args
 
 import pytest
 import torch
@@ -15,12 +16,12 @@ from idiograph.neural.training.loss import (
     CachedContrastive,
     Contrastive,
     LossPatches,
-    LossSettings,
     Objective,
     Scores,
     arrange,
     infonce,
 )
+from idiograph.recipe import TrainRecipe, make_recipe
 
 
 def made_up(rows: int, patches: int = 5, roles: int = 3, seed: int = 0) -> list[LossPatches]:
@@ -49,7 +50,7 @@ def test_the_gradient_of_infonce_is_the_softmax_weight_over_tau():
 
 def test_infonce_finds_the_positive_among_all_positives_and_negatives_of_the_batch():
     roles = made_up(4)
-    loss = Objective(LossSettings(tau=0.1))(roles)
+    loss = Objective(TrainRecipe(tau=0.1))(roles)
     expected = 0.0
     for i in range(4):
         candidates = [by_hand(roles[0], i, roles[role], j) / 0.1 for role in (1, 2) for j in range(4)]
@@ -59,8 +60,8 @@ def test_infonce_finds_the_positive_among_all_positives_and_negatives_of_the_bat
 
 def test_symmetric_infonce_also_finds_the_anchor_of_each_positive():
     roles = made_up(4)
-    loss = Objective(LossSettings(tau=0.1, symmetric=True))(roles)
-    forth = Objective(LossSettings(tau=0.1))(roles)
+    loss = Objective(TrainRecipe(tau=0.1, symmetric=True))(roles)
+    forth = Objective(TrainRecipe(tau=0.1))(roles)
     back = 0.0
     for i in range(4):
         candidates = [by_hand(roles[1], i, roles[0], j) / 0.1 for j in range(4)]
@@ -88,14 +89,14 @@ def test_symmetric_infonce_also_finds_the_anchor_of_each_positive():
 def test_a_margin_loss_is_its_formula(name, expected):
     positive, negative = [0.9, 0.2, 0.7, 0.5], [0.1, 0.8, 0.75, 0.3]
     matrix = torch.diag_embed(torch.tensor([positive, negative])).flatten(0, 1).T.contiguous()  # (4, 8)
-    settings = LossSettings(loss=name, margin=0.3)
+    settings = TrainRecipe(loss=name, margin=0.3)
     loss = LOSSES[name](arrange(matrix, 2), torch.tensor(1.0), settings)
     assert loss.item() == pytest.approx(expected(positive, negative), abs=1e-6)
 
 
 def test_hybrid_is_a_mixture_of_triplet_and_infonce():
     roles = made_up(4)
-    one, other, both = (Objective(LossSettings(loss=n, tau=0.1, mix=0.25)) for n in ("triplet", "infonce", "hybrid"))
+    one, other, both = (Objective(TrainRecipe(loss=n, tau=0.1, mix=0.25)) for n in ("triplet", "infonce", "hybrid"))
     assert both(roles).item() == pytest.approx((0.25 * one(roles) + 0.75 * other(roles)).item(), rel=1e-6)
 
 
@@ -113,12 +114,12 @@ def test_a_false_negative_gets_no_gradient():
 
 def test_without_the_mask_a_false_negative_counts():
     roles, labels = made_up(3), torch.tensor([[1, 1, 2], [1, 1, 3], [4, 4, 5]])
-    masked, plain = Objective(LossSettings()), Objective(LossSettings(mask_false_negatives=False))
+    masked, plain = Objective(TrainRecipe()), Objective(TrainRecipe(mask_false_negatives=False))
     assert masked(roles, labels) < plain(roles, labels)
 
 
 def test_negatives_per_anchor_are_counted_without_the_false_ones():
-    objective, roles = Objective(LossSettings()), made_up(3)
+    objective, roles = Objective(TrainRecipe()), made_up(3)
     objective(roles, torch.tensor([[1, 1, 2], [1, 1, 3], [4, 4, 5]]))
     assert float(objective.negatives) == pytest.approx((4 + 4 + 5) / 3)
     objective(roles, None)
@@ -127,7 +128,7 @@ def test_negatives_per_anchor_are_counted_without_the_false_ones():
 
 def test_a_learned_temperature_has_a_gradient_and_a_given_one_has_none():
     roles = made_up(4)
-    learned, given = Objective(LossSettings(tau="learn")), Objective(LossSettings(tau=0.3))
+    learned, given = Objective(TrainRecipe(tau="learn")), Objective(TrainRecipe(tau=0.3))
     learned(roles).backward()
     assert learned.log_tau.grad is not None
     assert learned.log_tau.grad != 0
@@ -137,7 +138,7 @@ def test_a_learned_temperature_has_a_gradient_and_a_given_one_has_none():
 
 def test_with_sums_a_learned_temperature_begins_as_many_times_higher_as_there_are_patches():
     roles = made_up(4)
-    objective = Objective(LossSettings(tau="learn", score="maxsim"))
+    objective = Objective(TrainRecipe(tau="learn", score="maxsim"))
     objective(roles)
     assert objective.tau.item() == pytest.approx(0.05 * roles[0].mask.sum().item() / 4, rel=1e-5)
 
@@ -146,7 +147,7 @@ def test_with_sums_a_learned_temperature_begins_as_many_times_higher_as_there_ar
 def test_scoring_a_few_anchors_at_a_time_changes_nothing(name):
     whole, parts = made_up(5), made_up(5)
     settings = LOSS_SETTINGS[name]
-    few = LossSettings(**{**{f: getattr(settings, f) for f in settings.__slots__}, "score_rows": 2})
+    few = settings.model_copy(update={"score_rows": 2})
     losses = Objective(settings)(whole), Objective(few)(parts)
     for loss in losses:
         loss.backward()
@@ -156,29 +157,33 @@ def test_scoring_a_few_anchors_at_a_time_changes_nothing(name):
 
 def test_a_margin_loss_refuses_pairs():
     with pytest.raises(InputError, match="loss 'triplet' needs triplets, but the rows are pairs; use 'infonce'"):
-        Objective(LossSettings(loss="triplet"))(made_up(2, roles=2))
+        Objective(TrainRecipe(loss="triplet"))(made_up(2, roles=2))
 
 
 def test_infonce_takes_pairs():
-    objective = Objective(LossSettings())
+    objective = Objective(TrainRecipe())
     assert math.isfinite(objective(made_up(3, roles=2)).item())
     assert float(objective.negatives) == 2
 
 
-def test_an_unknown_loss_is_named_with_the_nearest():
-    with pytest.raises(SpecError, match=r"unknown loss 'inphonce'; choose from .* \(did you mean 'infonce'\?\)"):
-        LossSettings(loss="inphonce")
+def test_an_unknown_loss_is_refused_with_the_known_ones():
+    with pytest.raises(SpecError, match=r"\[train\] loss: input should be 'infonce', .* but got 'inphonce'"):
+        make_recipe("sound", {"train": {"loss": "inphonce"}})
+
+
+def test_every_loss_of_the_recipe_is_there():
+    assert set(get_args(TrainRecipe.model_fields["loss"].annotation)) == set(LOSSES)
 
 
 def test_a_temperature_of_zero_is_refused():
-    with pytest.raises(SpecError, match="tau must be above 0 or 'learn', but got 0"):
-        LossSettings(tau=0)
+    with pytest.raises(SpecError, match=r"\[train\] tau: input should be greater than 0, but got 0"):
+        make_recipe("sound", {"train": {"tau": 0}})
 
 
 def test_infonce_is_that_of_sentence_transformers(backbones):
     encoder = trainee(backbones["modernbert"], patch="ngram:2")
     batch = batches_of(encoder, triplets(6), 6)[0]
-    settings = LossSettings(tau=0.5, score="maxsim", mask_false_negatives=False)
+    settings = TrainRecipe(tau=0.5, score="maxsim", mask_false_negatives=False)
     ours = Contrastive(encoder.model, Objective(settings))(batch.columns, batch.labels)
     theirs = MultiVectorMultipleNegativesRankingLoss(encoder.model, scale=2.0)(batch.columns)
     assert ours.item() == pytest.approx(theirs.item(), rel=1e-5)
@@ -216,7 +221,7 @@ def test_the_loss_trains_in_the_librarys_own_trainer(backbones, tmp_path):
         str(tmp_path), max_steps=20, per_device_train_batch_size=8, learning_rate=3e-3, report_to=[], use_cpu=True,
         logging_steps=5, save_strategy="no", dataloader_pin_memory=False, disable_tqdm=True,
     )  # fmt: skip
-    loss = Contrastive(encoder.model, Objective(LossSettings(tau=0.05)))
+    loss = Contrastive(encoder.model, Objective(TrainRecipe(tau=0.05)))
     trainer = MultiVectorEncoderTrainer(encoder.model, arguments, train_dataset=rows, loss=loss)
     trainer.train()
     losses = [entry["loss"] for entry in trainer.state.log_history if "loss" in entry]
@@ -229,11 +234,11 @@ def test_weights_of_patches_are_those_of_repeated_patches():
     once = LossPatches(anchors.vectors, mask, torch.tensor([[1.0, 2, 1, 1, 1]] * 2))
     twice = LossPatches(anchors.vectors[:, [0, 1, 1, 2, 3, 4]], torch.ones(2, 6, dtype=torch.bool))
     for score in ("meansim", "maxsim"):
-        objective = Objective(LossSettings(score=score, tau=1.0))
+        objective = Objective(TrainRecipe(score=score, tau=1.0))
         assert torch.allclose(objective.score(once, others), objective.score(twice, others))
 
 
 def test_a_row_may_have_several_negatives():
     scores = Scores(torch.tensor([[0.9, 0.1, 0.8]]), torch.tensor([0]), torch.tensor([[1, 2]]))
-    loss = LOSSES["triplet"](scores, torch.tensor(1.0), LossSettings(loss="triplet", margin=0.2))
+    loss = LOSSES["triplet"](scores, torch.tensor(1.0), TrainRecipe(loss="triplet", margin=0.2))
     assert loss.item() == pytest.approx((0 + 0.1) / 2)

@@ -7,16 +7,18 @@ import pytest
 import torch
 from sentence_transformers import MultiVectorEncoder
 from torch.nn.functional import normalize
-from trainees import batches_of, one_thread, passages, recipe, trainee, triplets  # noqa: F401
+from trainees import batches_of, one_thread, passages, recipe, trainee, triplets, write_jsonl  # noqa: F401
 
 from idiograph.errors import SpecError
+from idiograph.neural.build import check_model_settings
 from idiograph.neural.layers import PatchPooling, Weighing, largest, pool
 from idiograph.neural.maxsim.soft import Alignment, align
 from idiograph.neural.training.adapters import merge_adapters, merged_weights
-from idiograph.neural.training.loop import TrainSettings, fit_model
-from idiograph.neural.training.loss import CachedContrastive, Contrastive, LossPatches, LossSettings, Objective
+from idiograph.neural.training.loop import fit_model
+from idiograph.neural.training.loss import CachedContrastive, Contrastive, LossPatches, Objective
 from idiograph.neural.training.optimize import snapshot
 from idiograph.neural.training.train import train_model_on
+from idiograph.recipe import TrainRecipe, make_recipe
 from idiograph.style.model import Style
 
 OPTIONS = {
@@ -34,9 +36,9 @@ MATCHES = {
 }
 
 
-def settings(**changes) -> TrainSettings:
+def settings(**changes) -> TrainRecipe:
     plain = {"batch": 8, "steps": 60, "lr": 8e-3, "tau": 0.05, "warmup": 0.05, "log_every": 2}
-    return TrainSettings(**{**plain, **changes})
+    return TrainRecipe(**{**plain, **changes})
 
 
 def learns(encoder, **changes) -> list[float]:
@@ -61,9 +63,9 @@ def test_every_kind_of_match_overfits_eight_triplets(backbones, name):
 
 @pytest.mark.parametrize("name", OPTIONS)
 def test_a_folder_opens_in_plain_sentence_transformers_with_the_scores_of_training(backbones, tmp_path, texts, name):
-    triplets(8).save(tmp_path / "some.npz")
+    write_jsonl(triplets(8), tmp_path / "some.jsonl")
     how = recipe(steps=3, head_lr=1e-2, **OPTIONS[name])
-    train_model_on([tmp_path / "some.npz"], tmp_path / "model", backbones["bert"], how, device="cpu")
+    train_model_on([tmp_path / "some.jsonl"], tmp_path / "model", backbones["bert"], how, device="cpu")
     plain = MultiVectorEncoder(str(tmp_path / "model"), trust_remote_code=True)
     again = trainee(
         tmp_path / "model", **{"patch": how.patch, **{k: v for k, v in OPTIONS[name].items() if k != "adapters"}}
@@ -121,10 +123,8 @@ def test_attention_is_read_the_same_by_a_style(backbones, tmp_path, texts):
 
 
 def test_learned_boundaries_need_means():
-    from idiograph.neural.build import ModelSettings
-
     with pytest.raises(SpecError, match="learned boundaries are taught through means; set compress to 'mean'"):
-        ModelSettings(patch="learned:3", compress="max")
+        check_model_settings(TrainRecipe(patch="learned:3", compress="max"))
 
 
 def sides(seed: int = 0) -> tuple[LossPatches, LossPatches]:
@@ -145,14 +145,14 @@ def by_hand(a: LossPatches, b: LossPatches, match) -> torch.Tensor:
 @pytest.mark.parametrize("rows", [0, 1])
 def test_a_soft_match_is_the_mean_that_softmax_weighs(rows):
     a, b = sides()
-    found = Objective(LossSettings(match="softmax", match_tau=0.2, score="maxsim", score_rows=rows)).score(a, b)
+    found = Objective(TrainRecipe(match="softmax", match_tau=0.2, score="maxsim", score_rows=rows)).score(a, b)
     expected = by_hand(a, b, lambda similar: ((similar / 0.2).softmax(dim=1) * similar).sum(dim=1))
     assert torch.allclose(found, expected, atol=1e-5)
 
 
 def test_a_sharp_match_is_the_best_one():
     a, b = sides()
-    plain, sharp = (Objective(LossSettings(match=m, match_tau=1e-4)).score(a, b) for m in ("max", "softmax"))
+    plain, sharp = (Objective(TrainRecipe(match=m, match_tau=1e-4)).score(a, b) for m in ("max", "softmax"))
     assert torch.allclose(plain, sharp, atol=1e-3)
 
 
@@ -165,7 +165,7 @@ def test_what_is_far_away_counts_less(decay):
         apart = 0.28 * (i - j).abs()
         return (similar * (torch.exp(-apart) if decay == "exp" else 1 / (1 + apart))).amax(dim=1)
 
-    objective = Objective(LossSettings(decay=decay, score="maxsim"))
+    objective = Objective(TrainRecipe(decay=decay, score="maxsim"))
     assert torch.allclose(objective.score(a, b), by_hand(a, b, match), atol=1e-5)
     objective.score(a, b).sum().backward()
     assert objective.rate.grad is not None
@@ -183,14 +183,14 @@ def test_gumbel_noise_tries_other_matches_and_tends_to_the_softmax():
 def test_a_weighted_patch_counts_by_its_weight_in_a_soft_match():
     a, b = sides()
     doubled = LossPatches(a.vectors, a.mask, 2.0 * a.mask)
-    soft = Objective(LossSettings(match="softmax"))
+    soft = Objective(TrainRecipe(match="softmax"))
     assert torch.allclose(soft.score(doubled, b), soft.score(a, b), atol=1e-6)
 
 
 @pytest.mark.parametrize(("name", "value"), [("match", "maximum"), ("decay", "quadratic")])
 def test_an_unknown_match_is_named(name, value):
-    with pytest.raises(SpecError, match=f"unknown {name} '{value}'; choose from"):
-        LossSettings(**{name: value})
+    with pytest.raises(SpecError, match=rf"\[train\] {name}: input should be .*, but got '{value}'"):
+        make_recipe("sound", {"train": {name: value}})
 
 
 def test_adapters_change_nothing_before_the_first_step(backbones, texts):
@@ -246,10 +246,10 @@ def test_adapters_resume_as_if_nothing_had_happened(backbones, tmp_path):
 
 
 def test_adapters_and_averaging_with_the_base_do_not_go_together(backbones, tmp_path):
-    triplets(8).save(tmp_path / "some.npz")
+    write_jsonl(triplets(8), tmp_path / "some.jsonl")
     how = recipe(adapters=2, average_with_base=0.5)
     with pytest.raises(SpecError, match="there is nothing to average; set average_with_base to 0"):
-        train_model_on([tmp_path / "some.npz"], tmp_path / "model", backbones["bert"], how, device="cpu")
+        train_model_on([tmp_path / "some.jsonl"], tmp_path / "model", backbones["bert"], how, device="cpu")
 
 
 def read(encoder, text: str, task: str) -> torch.Tensor:
@@ -323,7 +323,7 @@ def test_the_sound_reading_is_as_it_was(backbones, texts):
 def test_published_anchors_are_read_as_queries_in_training(backbones):
     encoder = published(backbones, "ngram:1")
     batch = batches_of(encoder, triplets(4), 4)[0]
-    objective = Objective(LossSettings(tau=0.05))
+    objective = Objective(TrainRecipe(tau=0.05))
     whole, parts = Contrastive(encoder.model, objective), CachedContrastive(encoder.model, objective, 2)
     with torch.no_grad():
         one = whole(batch.columns, batch.labels)
@@ -350,22 +350,22 @@ def test_a_layer_of_before_has_the_settings_of_before():
 def test_the_command_line_takes_them(backbones, tmp_path, idiograph):
     import json
 
-    triplets(8).save(tmp_path / "some.npz")
+    write_jsonl(triplets(8), tmp_path / "some.jsonl")
     asked = {"compress": "attention", "adapters": 2, "match": "softmax", "decay": "exp"}
-    options = [part for key, value in asked.items() for part in (f"--{key}", value)]
+    options = [part for key, value in asked.items() for part in ("--set", f"{key}={value}")]
     small = ["--steps", 1, "--batch", 4, "--device", "cpu", "--backbone", backbones["bert"], "--patch", "ngram:2"]
-    status, _, said = idiograph("train", tmp_path / "some.npz", "-o", tmp_path / "model", *small, *options)
+    status, _, said = idiograph("train", tmp_path / "some.jsonl", "-o", tmp_path / "model", *small, *options)
     assert status == 0, said
     made = json.loads((tmp_path / "model" / "manifest.json").read_text())["recipe"]
     assert {key: made[key] for key in asked} == asked
 
 
 def test_a_style_reads_a_model_of_maxima_by_maxima(backbones):
-    from idiograph.neural.build import ModelSettings, build_model
+    from idiograph.neural.build import build_model
     from idiograph.style.model import Style
     from idiograph.style.patches import parse_policy
 
-    encoder = build_model(next(iter(backbones.values())), ModelSettings(patch="ngram:3", compress="max"))
+    encoder = build_model(next(iter(backbones.values())), TrainRecipe(patch="ngram:3", compress="max"))
     style = Style(encoder, patch="ngram:3")
     tokens = style.tokenize(["The tide came in; nobody, it seems, had looked at the map."])
     number = torch.from_numpy(parse_policy("ngram:3")(tokens[0], None))  # pyright: ignore[reportArgumentType]

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from trainees import one_thread, passages, triplets  # noqa: F401
+from trainees import one_thread, passages, triplets, write_jsonl  # noqa: F401
 
 from idiograph.errors import ArtifactError, InputError, SpecError
 from idiograph.neural.training.search import (
@@ -26,13 +26,13 @@ SPACE = Space({"lr": {"low": 1e-5, "high": 1e-2, "log": True}, "tau": [0.05, 0.2
 
 @pytest.fixture
 def data(tmp_path):
-    triplets(12).save(tmp_path / "some.npz")
+    write_jsonl(triplets(12), tmp_path / "some.jsonl")
     rows = passages(24, seed=3)
     for at, row in enumerate(rows):
         for role in range(2):
             row[role] = (row[role][0], f"author {at % 6}", row[role][2])
-    triplets_from_rows(rows, "valid").save(tmp_path / "other.npz")
-    return [tmp_path / "some.npz"], [tmp_path / "other.npz"]
+    write_jsonl(triplets_from_rows(rows, "valid"), tmp_path / "valid.jsonl")
+    return [tmp_path / "some.jsonl"], [tmp_path / "valid.jsonl"]
 
 
 def search(data, backbones, folder, **changes):

@@ -5,17 +5,17 @@ import json
 import numpy as np
 import pytest
 import torch
-from trainees import one_thread, recipe, trainee, triplets  # noqa: F401
+from trainees import one_thread, recipe, trainee, triplets, write_jsonl  # noqa: F401
 
 from idiograph.errors import SpecError
 from idiograph.loading import load
+from idiograph.neural.reader import PatchReader, encode_texts
 from idiograph.neural.training import teacher as teach
-from idiograph.neural.training.batches import Batches, Order, encode_triplets
-from idiograph.neural.training.loop import TrainSettings, fit_model
+from idiograph.neural.training.batches import Batches, Order
+from idiograph.neural.training.loop import fit_model
 from idiograph.neural.training.loss import (
     CachedContrastive,
     Contrastive,
-    LossSettings,
     Objective,
     agreement,
     arrange,
@@ -23,9 +23,9 @@ from idiograph.neural.training.loss import (
 )
 from idiograph.neural.training.teacher import POPULAR, Teacher
 from idiograph.neural.training.train import train_model_on
-from idiograph.neural.training.validate import PatchReader
 from idiograph.rankers.blend import Blend, standard
 from idiograph.rankers.letters import NGrams
+from idiograph.recipe import TrainRecipe, make_recipe
 
 TAU = torch.tensor(0.1)
 
@@ -120,7 +120,7 @@ def test_a_teacher_reads_no_further_than_its_pupil(backbones):
 
 def test_models_with_one_vocabulary_read_the_same_tokens_and_others_their_own(backbones, monkeypatch):
     read = []
-    monkeypatch.setattr(teach, "encode_triplets", lambda *given: read.append(given) or encode_triplets(*given))
+    monkeypatch.setattr(teach, "encode_texts", lambda *given: read.append(given) or encode_texts(*given))
     styles = [
         load(backbones[name], patch=grain) for name, grain in (("bert", "ngram:2"), ("bert", "word"), ("xlmr", "word"))
     ]
@@ -147,7 +147,7 @@ def taught_run(backbones, part, folder=None, **changes):
     made = encoder.model.tokenizer, encoder.prompt, 64
     batches = Batches(Order([part], 8), *made, teacher=Teacher(NGrams()))
     settings = {"batch": 8, "steps": 30, "lr": 3e-3, "tau": 0.05, "teaching": 1.0, "log_every": 10, **changes}
-    fit_model(encoder.model, batches, TrainSettings(**settings), folder=folder)
+    fit_model(encoder.model, batches, TrainRecipe(**settings), folder=folder)
     return encoder
 
 
@@ -159,7 +159,7 @@ def test_a_model_comes_to_agree_with_its_teacher(backbones):
     def agreed(encoder):
         encoder.model.eval()
         reader = PatchReader(encoder.model, encoder.prompt, 64)
-        found = standard(reader.scores(*map(reader.embed, texts)))
+        found = standard(reader.scores(*map(reader.read, texts)))
         return np.corrcoef(found.ravel(), wanted.ravel())[0, 1]
 
     before = agreed(trainee(backbones["bert"], patch="ngram:2"))
@@ -169,7 +169,7 @@ def test_a_model_comes_to_agree_with_its_teacher(backbones):
 def test_without_a_share_a_teacher_changes_nothing(backbones):
     plain, part = trainee(backbones["bert"], patch="ngram:2"), triplets(8)
     batches = Batches(Order([part], 8), plain.model.tokenizer, plain.prompt, 64)
-    fit_model(plain.model, batches, TrainSettings(batch=8, steps=3, lr=3e-3, tau=0.05))
+    fit_model(plain.model, batches, TrainRecipe(batch=8, steps=3, lr=3e-3, tau=0.05))
     silent = taught_run(backbones, part, steps=3, teaching=0.0)
     for name, value in plain.model.state_dict().items():
         assert torch.equal(value, silent.model.state_dict()[name]), name
@@ -178,7 +178,7 @@ def test_without_a_share_a_teacher_changes_nothing(backbones):
 def test_in_chunks_the_gradient_of_a_taught_model_is_the_same(backbones):
     found = []
     for chunk in (0, 2):
-        encoder, objective = trainee(backbones["modernbert"], patch="ngram:2"), Objective(LossSettings(tau=0.1))
+        encoder, objective = trainee(backbones["modernbert"], patch="ngram:2"), Objective(TrainRecipe(tau=0.1))
         batches = Batches(
             Order([triplets(5)], 5), encoder.model.tokenizer, encoder.prompt, 64, teacher=Teacher(NGrams())
         )
@@ -190,10 +190,10 @@ def test_in_chunks_the_gradient_of_a_taught_model_is_the_same(backbones):
 
 
 def test_the_command_opens_the_teacher_and_the_model_says_who_it_was(backbones, tmp_path, idiograph):
-    triplets(12).save(tmp_path / "some.npz")
+    write_jsonl(triplets(12), tmp_path / "some.jsonl")
     given = (
         "train",
-        tmp_path / "some.npz",
+        tmp_path / "some.jsonl",
         "--backbone",
         backbones["bert"],
         "--steps",
@@ -203,7 +203,7 @@ def test_the_command_opens_the_teacher_and_the_model_says_who_it_was(backbones, 
         "--device",
         "cpu",
     )
-    status, _, _ = idiograph(*given, "-o", tmp_path / "m", "--teacher", "ngrams+0.5*bm25", "--teaching", 0.7)
+    status, _, _ = idiograph(*given, "-o", tmp_path / "m", "--teacher", "ngrams+0.5*bm25", "--set", "teaching=0.7")
     assert status == 0
     made = json.loads((tmp_path / "m" / "manifest.json").read_text())["recipe"]
     assert (made["teacher"], made["teaching"]) == ("ngrams+0.5*bm25", 0.7)
@@ -214,8 +214,8 @@ def test_the_command_opens_the_teacher_and_the_model_says_who_it_was(backbones, 
 
 
 def test_a_teacher_needs_candidates_and_must_be_opened(backbones, tmp_path):
-    triplets(12).save(tmp_path / "some.npz")
-    sources = [tmp_path / "some.npz"]
+    write_jsonl(triplets(12), tmp_path / "some.jsonl")
+    sources = [tmp_path / "some.jsonl"]
     with pytest.raises(SpecError, match="has no candidates for a teacher to judge"):
         train_model_on(
             sources, tmp_path / "m", backbones["bert"], recipe(loss="triplet"), teacher=NGrams(), device="cpu"
@@ -227,4 +227,4 @@ def test_a_teacher_needs_candidates_and_must_be_opened(backbones, tmp_path):
 @pytest.mark.parametrize("wrong", [{"teaching": 1.5}, {"teacher_tau": 0.0}])
 def test_what_cannot_be_a_share_or_a_temperature_is_refused(wrong):
     with pytest.raises(SpecError, match=next(iter(wrong))):
-        LossSettings(**wrong)
+        make_recipe("sound", {"train": wrong})

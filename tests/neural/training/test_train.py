@@ -2,7 +2,6 @@
 
 import json
 import re
-from dataclasses import fields
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,21 +10,22 @@ import pytest
 import torch
 from sentence_transformers import MultiVectorEncoder
 from torch import nn
-from trainees import batches_of, one_thread, passages, recipe, trainee, triplets  # noqa: F401
+from trainees import batches_of, one_thread, passages, recipe, trainee, triplets, write_jsonl  # noqa: F401
 
 from idiograph.errors import ArtifactError, InputError, ModelError, SpecError
 from idiograph.loading import load
-from idiograph.neural.build import ModelSettings
+from idiograph.neural.build import check_model_settings
 from idiograph.neural.layers import Centering
+from idiograph.neural.reader import PatchReader
 from idiograph.neural.training.batches import Batches, Order
-from idiograph.neural.training.loop import TrainingRun, TrainSettings, fit_model, spaced
+from idiograph.neural.training.loop import TrainingRun, fit_model, spaced
 from idiograph.neural.training.optimize import blend_with_base, freeze, parameter_groups, schedule, snapshot
 from idiograph.neural.training.reporters import check_reporters
-from idiograph.neural.training.train import DataSettings, train_model_on
-from idiograph.neural.training.validate import PatchReader, Probe, examine, probe
+from idiograph.neural.training.train import train_model_on
+from idiograph.neural.training.validate import Probe, draw_probe, examine
 from idiograph.neural.triplets import author_sets_differ, triplets_from_rows
 from idiograph.presets import PRESETS
-from idiograph.recipe import make_recipe
+from idiograph.recipe import TrainRecipe, make_recipe
 
 GRAINS = ["whole", "word", "auto", "ngram:1", "ngram:3", "cluster:3", "learned:3"]
 
@@ -39,20 +39,18 @@ def same_author(authors: int = 6, spans: int = 4):
     return triplets_from_rows(rows, "valid")
 
 
-def settings(**changes) -> TrainSettings:
-    return TrainSettings(**{"batch": 8, "steps": 6, "lr": 3e-3, "tau": 0.05, "log_every": 2, **changes})
+def settings(**changes) -> TrainRecipe:
+    return TrainRecipe(**{"batch": 8, "steps": 6, "lr": 3e-3, "tau": 0.05, "log_every": 2, **changes})
 
 
 @pytest.fixture
 def source(tmp_path) -> Path:
-    triplets(12).save(tmp_path / "some.npz")
-    return tmp_path / "some.npz"
+    return write_jsonl(triplets(12), tmp_path / "some.jsonl")
 
 
 @pytest.fixture
 def held_out(tmp_path) -> Path:
-    same_author().save(tmp_path / "other.npz")
-    return tmp_path / "other.npz"
+    return write_jsonl(same_author(), tmp_path / "valid.jsonl")
 
 
 @pytest.mark.parametrize("grain", GRAINS)
@@ -102,7 +100,7 @@ def test_a_run_that_was_stopped_ends_as_if_it_had_not_been(backbones, tmp_path, 
         if done == 5:
             raise KeyboardInterrupt
 
-    part, probes = triplets(16), {"valid": probe(same_author())}
+    part, probes = triplets(16), {"valid": draw_probe(same_author())}
     how = settings(steps=8, validate_every=2, save_every=2, **extra)
     straight = trainee(backbones["bert"], patch="ngram:2", center=True)
     expected = fit_model(straight.model, batches_of(straight, part, 8), how, probes=probes)
@@ -159,7 +157,7 @@ def test_a_batch_in_two_parts_moves_the_weights_as_the_mean_of_both(backbones):
 
 def test_the_model_ends_with_the_best_weights_and_the_last_are_kept(backbones):
     encoder = trainee(backbones["modernbert"], patch="ngram:2")
-    probes = {"valid": probe(same_author())}
+    probes = {"valid": draw_probe(same_author())}
     result = fit_model(encoder.model, batches_of(encoder, triplets(8), 8), settings(validate_every=1), probes=probes)
     readings = {entry["step"]: entry["score"] for entry in result.history if "score" in entry}
     assert list(readings) == [0, 1, 2, 3, 4, 5, 6]
@@ -299,7 +297,7 @@ def test_a_probe_leaves_out_the_own_document_and_counts_all_of_the_author_set():
     part = triplets_from_rows(
         [[(f"t{a}", str(labels[a]), str(documents[a])) for a in row] for row in ((0, 1, 3), (0, 2, 3), (4, 2, 3))]
     )
-    found = probe(part)
+    found = draw_probe(part)
     pool = [found.texts[at] for at in found.pool]
     row = next(at for at in found.anchors if found.texts[at] == "t0")
     wanted = {
@@ -313,10 +311,10 @@ def test_validation_reads_as_the_style_does(backbones):
     from idiograph.style.model import Style
 
     encoder, part = trainee(backbones["bert"], patch="ngram:2"), same_author()
-    one: Probe = probe(part)
+    one: Probe = draw_probe(part)
     reader = PatchReader(encoder.model)
-    patches = reader.embed(one.texts)
-    found = reader.scores([patches[at] for at in one.anchors], [patches[at] for at in one.pool])
+    patches = reader.read(one.texts)
+    found = reader.scores(patches.take(one.anchors), patches.take(one.pool))
     expected = Style(encoder, patch="ngram:2").compare(
         [one.texts[at] for at in one.anchors], [one.texts[at] for at in one.pool]
     )
@@ -380,9 +378,9 @@ def test_a_stopped_training_goes_on_in_its_folder(backbones, source, tmp_path):
 
 def test_several_collections_are_mixed_by_weight(backbones, tmp_path):
     for seed in range(2):
-        triplets(8, seed, f"part {seed}").save(tmp_path / f"{seed}.npz")
+        write_jsonl(triplets(8, seed, f"part {seed}"), tmp_path / f"{seed}.jsonl")
     result = train_model_on(
-        [tmp_path / "0.npz", tmp_path / "1.npz"], tmp_path / "model", backbones["bert"],
+        [tmp_path / "0.jsonl", tmp_path / "1.jsonl"], tmp_path / "model", backbones["bert"],
         recipe(weights=(3.0, 1.0), mixing="batches"), device="cpu",
     )  # fmt: skip
     assert result.steps == 4
@@ -399,14 +397,6 @@ def test_a_reporter_that_is_not_there_is_named():
         check_reporters(["tensorbord"])
 
 
-def test_the_recipe_has_the_settings_of_the_loop_with_the_same_defaults():
-    from idiograph.recipe import TrainRecipe
-
-    kinds = (ModelSettings, TrainSettings, DataSettings)
-    expected = {f.name: f.default for kind in kinds for f in fields(kind)} | {"backbone": "default"}
-    assert TrainRecipe().model_dump() == expected
-
-
 def test_the_paper_preset_is_the_published_set_up():
     from idiograph.recipe import make_recipe as make
 
@@ -418,12 +408,12 @@ def test_the_paper_preset_is_the_published_set_up():
 
 def test_an_unknown_patch_policy_is_named():
     with pytest.raises(SpecError, match=r"unknown patch policy 'lerned:3'; .* \(did you mean 'learned:3'\?\)"):
-        ModelSettings(patch="lerned:3")
+        check_model_settings(TrainRecipe(patch="lerned:3"))
 
 
 def test_a_smaller_dimension_needs_a_head():
     with pytest.raises(SpecError, match="dim 64 needs a head to get there; choose head 'linear'"):
-        ModelSettings(dim=64)
+        check_model_settings(TrainRecipe(dim=64))
 
 
 def test_a_batch_larger_than_the_data_is_refused_before_anything_is_written(backbones, source, tmp_path):
@@ -455,8 +445,8 @@ def test_rows_that_are_held_out_elsewhere_are_not_trained_on():
 
 @pytest.mark.parametrize(("keep_apart", "left_out"), [(True, 3), (False, 0)])
 def test_a_run_says_how_many_rows_it_left_out(backbones, source, tmp_path, keep_apart, left_out):
-    triplets_from_rows(passages(12)[:3], "held").save(tmp_path / "held.npz")
-    options = {"valid": [tmp_path / "held.npz"], "device": "cpu"}
+    write_jsonl(triplets_from_rows(passages(12)[:3], "held"), tmp_path / "held.jsonl")
+    options = {"valid": [tmp_path / "held.jsonl"], "device": "cpu"}
     how = recipe(steps=1, batch=4, patch="ngram:2", apart=keep_apart)
     result = train_model_on([source], tmp_path / "model", backbones["bert"], how, **options)
     assert result.left_out == left_out
@@ -486,9 +476,9 @@ def test_what_one_folder_tests_on_another_does_not_train_on(backbones, anthology
 
 
 def test_the_command_line_says_how_many_rows_were_left_out(backbones, source, tmp_path, idiograph):
-    triplets_from_rows(passages(12)[:3], "held").save(tmp_path / "held.npz")
+    write_jsonl(triplets_from_rows(passages(12)[:3], "held"), tmp_path / "held.jsonl")
     small = ("--steps", 1, "--batch", 4, "--device", "cpu", "--backbone", backbones["bert"], "--patch", "ngram:2")
-    status, said, _ = idiograph("train", source, "-o", tmp_path / "model", "--valid", tmp_path / "held.npz", *small)
+    status, said, _ = idiograph("train", source, "-o", tmp_path / "model", "--valid", tmp_path / "held.jsonl", *small)
     assert status == 0
     assert "3 rows left out" in " ".join(said.split())
 
@@ -496,10 +486,10 @@ def test_the_command_line_says_how_many_rows_were_left_out(backbones, source, tm
 @pytest.mark.parametrize("patch", ["ngram:1", "ngram:2", "word"])
 @pytest.mark.parametrize("preset", sorted(PRESETS))
 def test_a_trained_folder_has_one_score_whatever_opens_it(backbones, tmp_path, texts, preset, patch):
-    triplets(8).save(tmp_path / "some.npz")
+    write_jsonl(triplets(8), tmp_path / "some.jsonl")
     small = {"patch": patch, "batch": 4, "accumulate": 1, "steps": 1, "precision": "fp32"}
     chosen = make_recipe(preset, {"train": small}).train
-    train_model_on([tmp_path / "some.npz"], tmp_path / "model", backbones["bert"], chosen, device="cpu")
+    train_model_on([tmp_path / "some.jsonl"], tmp_path / "model", backbones["bert"], chosen, device="cpu")
     plain = MultiVectorEncoder(str(tmp_path / "model"), trust_remote_code=True)
     expected = plain.similarity(plain.encode_query(texts), plain.encode_document(texts))
     style = load(tmp_path / "model")

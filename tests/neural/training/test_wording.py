@@ -5,16 +5,17 @@ import pytest
 import torch
 from sentence_transformers import MultiVectorEncoder
 from torch.nn.functional import normalize
-from trainees import batches_of, one_thread, recipe, trainee, triplets  # noqa: F401
+from trainees import batches_of, one_thread, recipe, trainee, triplets, write_jsonl  # noqa: F401
 
 from idiograph.errors import ModelError
 from idiograph.loading import load
-from idiograph.neural.build import ModelSettings, build_model
+from idiograph.neural.build import build_model
 from idiograph.neural.encoder import TorchEncoder
 from idiograph.neural.layers import Wording
-from idiograph.neural.training.loop import TrainSettings, fit_model
+from idiograph.neural.training.loop import fit_model
 from idiograph.neural.training.rarity import AVERAGE, token_rarity, weigh_wording
 from idiograph.neural.training.train import train_model_on
+from idiograph.recipe import TrainRecipe
 
 TEXT = "The tide came in; nobody, it seems, had looked at the map."
 
@@ -69,20 +70,20 @@ def test_weights_are_learned(backbones):
     parts = triplets(8)
     weigh_wording(encoder.model, [parts])
     before = wording_of(encoder).weight.detach().clone()
-    how = TrainSettings(batch=8, steps=20, lr=3e-3, tau=0.05, log_every=2)
+    how = TrainRecipe(batch=8, steps=20, lr=3e-3, tau=0.05, log_every=2)
     losses = [entry["loss"] for entry in fit_model(encoder.model, batches_of(encoder, parts, 8), how).history]
     assert losses[-1] < losses[0] / 2
     assert not torch.equal(before, wording_of(encoder).weight)
 
 
 def test_a_trained_model_keeps_its_weights_and_opens_in_plain_sentence_transformers(backbones, tmp_path):
-    triplets(8).save(tmp_path / "some.npz")
+    write_jsonl(triplets(8), tmp_path / "some.jsonl")
     made = recipe(layers="wording", patch="ngram:2", steps=4)
-    train_model_on([tmp_path / "some.npz"], tmp_path / "model", backbones["bert"], made)
+    train_model_on([tmp_path / "some.jsonl"], tmp_path / "model", backbones["bert"], made)
     ours = load(tmp_path / "model").encode([TEXT])
     plain = MultiVectorEncoder(str(tmp_path / "model"), trust_remote_code=True).encode_document([TEXT])[0]
     np.testing.assert_allclose(ours.vectors, np.asarray(plain), atol=1e-5)
-    again = build_model(tmp_path / "model", ModelSettings(patch="ngram:2", layers="wording"))
+    again = build_model(tmp_path / "model", TrainRecipe(patch="ngram:2", layers="wording"))
     learned = wording_of(again).weight.detach().clone()
     assert len(learned.unique()) > 2
     weigh_wording(again.model, [triplets(8)])
@@ -90,6 +91,6 @@ def test_a_trained_model_keeps_its_weights_and_opens_in_plain_sentence_transform
 
 
 def test_all_layers_of_such_a_model_are_refused(backbones, tmp_path):
-    build_model(backbones["bert"], ModelSettings(patch="ngram:1", layers="wording")).save(tmp_path / "m", "ngram:1")
+    build_model(backbones["bert"], TrainRecipe(patch="ngram:1", layers="wording")).save(tmp_path / "m", "ngram:1")
     with pytest.raises(ModelError, match="without 'layers:'"):
         load(tmp_path / "m", layers="mean")

@@ -7,10 +7,8 @@ from torch import Tensor
 
 from idiograph.style.patches import Patches
 
-ROOMY = (
-    9,
-    10,
-)  # Hopper and Blackwell, as CUDA counts them; gaming cards of the same age have half of their shared memory
+# Hopper and Blackwell, as CUDA counts them; gaming cards of the same age have half of their shared memory.
+CAPABILITIES_WITH_ROOM = (9, 10)
 
 
 def pad_ragged(patches: Patches) -> tuple[Tensor, Tensor]:
@@ -31,13 +29,19 @@ def torch_maxsim(a: Tensor, a_mask: Tensor, b: Tensor, b_mask: Tensor, mean: boo
     return plain_maxsim(a, a_mask, b, b_mask, mean)
 
 
+def lower_precision(vectors: Tensor) -> Tensor:
+    """In the precision of the surrounding autocast, if there is one: a norm leaves 32 bits where 16 are meant."""
+    kind = vectors.device.type
+    return vectors.to(torch.get_autocast_dtype(kind)) if torch.is_autocast_enabled(kind) else vectors
+
+
 def fusible(rows: Tensor) -> bool:
     """16-bit rows on an NVIDIA GPU for data centres (its tiles want Hopper's shared memory), of a width that the tensor
     cores take, in texts that 16 bits can count."""
     small = rows.dtype in (torch.bfloat16, torch.float16) and rows.shape[2] % 16 == 0 and rows.shape[1] < 32768
     if not (small and rows.is_cuda and torch.version.hip is None):
         return False
-    return torch.cuda.get_device_capability(rows.device)[0] in ROOMY
+    return torch.cuda.get_device_capability(rows.device)[0] in CAPABILITIES_WITH_ROOM
 
 
 def plain_maxsim(a: Tensor, a_mask: Tensor, b: Tensor, b_mask: Tensor, mean: bool = False) -> Tensor:

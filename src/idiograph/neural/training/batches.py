@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from threading import Lock
 from typing import Any, Literal, Protocol, TypeVar
 
 import numpy as np
@@ -17,6 +16,7 @@ import torch
 from torch import Tensor
 
 from idiograph.errors import InputError, SpecError
+from idiograph.neural.reader import encode_texts, model_features
 from idiograph.neural.triplets import Triplets
 from idiograph.spec import unknown_choice
 from idiograph.style.tokens import Ints
@@ -24,9 +24,7 @@ from idiograph.style.tokens import Ints
 Item = TypeVar("Item")
 MIXING = ("batches", "fields", "rows")
 WINDOW = 50  # batches among which texts of like length are sought: enough to save padding, few enough to keep chance
-PAD_TO = 8  # widths are multiples of this, as tensor cores like them
 READERS = 4  # threads in which batches are made ahead where a teacher counts words and letters in them
-TOKENIZING = Lock()  # a tokenizer keeps the length to cut at, so that two threads would cut at each other's
 CHARS = 6.0  # characters a token at most, on average: longer texts are cut by the model's window anyway
 
 
@@ -64,9 +62,8 @@ class TrainingBatch:
     def columns(self) -> list[dict[str, Any]]:
         """One feature dictionary per role, as sentence-transformers' losses take them."""
         rows = len(self.labels)
-        rest = {"prompt_length": 1} if self.prompted else {}
         pairs = zip(self.input_ids.split(rows), self.attention_mask.split(rows), strict=True)
-        return [{"input_ids": ids, "attention_mask": mask, **rest} for ids, mask in pairs]
+        return [model_features(ids, mask, self.prompted) for ids, mask in pairs]
 
     def to(self, device: torch.device) -> "TrainingBatch":
         moved = [t.to(device, non_blocking=True) for t in (self.input_ids, self.attention_mask, self.labels)]
@@ -212,7 +209,8 @@ class Batches:
         chosen, sources = whole[self._own], self.order.sources
         columns = [[(sources[s], at) for s, r in chosen for at in (sources[s].rows[r, c],)] for c in range(self.width)]
         labels = [[source.labels[at] for source, at in column] for column in columns]
-        ids, mask = self.encode([source.texts[at] for column in columns for source, at in column])
+        texts = [source.texts[at] for column in columns for source, at in column]
+        ids, mask = encode_texts(self.tokenizer, texts, self.prompt, self.longest)
         label = torch.from_numpy(np.array(labels, np.int64).T.copy())
         return TrainingBatch(ids, mask, label, int(mask.sum()), bool(self.prompt), self._lesson(whole))
 
@@ -234,28 +232,10 @@ class Batches:
         """Texts in a row."""
         return self.order.sources[0].rows.shape[1]
 
-    def encode(self, texts: Sequence[str]) -> tuple[Tensor, Tensor]:
-        return encode_triplets(self.tokenizer, texts, self.prompt, self.longest)
-
     def run(self, first: int, last: int) -> Iterator[TrainingBatch]:
         """The batches of the steps from `first` up to `last`, made ahead in other threads."""
         jobs = (partial(self._made, self.order[step]) for step in range(first, last))
         return prefetch(jobs, 1 if self.teacher is None else READERS)
-
-
-def encode_triplets(tokenizer: Any, texts: Sequence[str], prompt: str, longest: int) -> tuple[Tensor, Tensor]:
-    """Token ids and mask, as wide as the longest text needs."""
-    plain = tokenizer.backend_tokenizer  # without the lists that transformers makes of everything else it knows
-    with TOKENIZING:
-        plain.enable_truncation(longest, direction=tokenizer.truncation_side)
-        plain.no_padding()
-        found = [one.ids for one in plain.encode_batch_fast([prompt + text for text in texts])]
-    width = -(-max(map(len, found)) // PAD_TO) * PAD_TO
-    lengths = np.array([len(row) for row in found])
-    mask = np.arange(width)[None] < lengths[:, None]  # (texts, width)
-    ids = np.full(mask.shape, tokenizer.pad_token_id or 0, np.int64)
-    ids[mask] = np.concatenate(found)
-    return torch.from_numpy(ids), torch.from_numpy(mask.astype(np.int64))
 
 
 def prefetch(jobs: Iterable[Callable[[], Item]], threads: int = 1) -> Iterator[Item]:

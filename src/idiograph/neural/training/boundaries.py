@@ -13,7 +13,8 @@ from typing import Any
 from torch import Tensor
 
 from idiograph.errors import SpecError
-from idiograph.neural.layers import Boundary, PatchPooling
+from idiograph.neural.layers import Boundary
+from idiograph.neural.reader import patch_layer
 from idiograph.spec import parse_spec, unknown_choice
 
 BOUNDARIES = ("budget", "reg1", "reg2")
@@ -22,14 +23,9 @@ HOT, COLD = 1.0, 0.05  # temperatures: soft at first, hard in all but name at th
 COOLED = 0.8  # the part of a run after which it is cold
 
 
-def layer_of(model: Any) -> PatchPooling:
-    """The patch layer of a model."""
-    return next(module for module in model.modules() if isinstance(module, PatchPooling))
-
-
 def boundary_of(model: Any) -> Boundary | None:
     """The head that finds boundaries, if the model is read by it."""
-    layer = layer_of(model)
+    layer = patch_layer(model)
     return layer.boundary if layer.patch.startswith("learned") else None
 
 
@@ -38,7 +34,7 @@ def attach_boundaries(model: Any, width: int, patch: str, kind: str = "budget") 
     if kind not in BOUNDARIES:
         raise SpecError(unknown_choice("kind of boundaries", kind, BOUNDARIES))
     parse_spec(patch, "learned patch policy", ["learned:N"])
-    layer = layer_of(model)
+    layer = patch_layer(model)
     layer.learn(width, kind)
     layer.patch = patch
     layer.to(model.device)
@@ -50,9 +46,9 @@ def samples_anchors(model: Any) -> bool:
     return boundary is not None and boundary.cut != "budget"
 
 
-def reads_apart(model: Any) -> bool:
+def reads_anchors_differently(model: Any) -> bool:
     """Are anchors read otherwise than other texts?"""
-    return samples_anchors(model) or layer_of(model).apart
+    return samples_anchors(model) or patch_layer(model).apart
 
 
 def cool_boundaries(model: Any, part: float) -> None:
@@ -65,7 +61,7 @@ def cool_boundaries(model: Any, part: float) -> None:
 def boundary_penalty(model: Any, output: dict[str, Tensor]) -> Tensor:
     """The published regularisers, over the anchors: reg1 −log of the expected number of boundaries, which falls without end
     as everything becomes one; reg2 the squared difference of the rate of boundaries and 1 / N."""
-    layer, chance = layer_of(model), output["cut_probability"]
+    layer, chance = patch_layer(model), output["cut_probability"]
     if layer.cut == "reg1":
         return -WEIGHT * (chance.sum(dim=1) + 1e-8).log().mean()
     rate = chance.sum(dim=1) / output["cut_tokens"].clamp(min=1)

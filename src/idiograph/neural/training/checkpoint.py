@@ -1,7 +1,6 @@
 """Where a run stands, on disk: enough to go on as if nothing had happened. Written whole or not at all."""
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from pickle import UnpicklingError
 from typing import Any
@@ -9,8 +8,9 @@ from typing import Any
 import torch
 
 from idiograph.errors import ArtifactError
-from idiograph.neural.training.distributed import broadcast, process_rank, world
+from idiograph.neural.training.distributed import broadcast, world
 from idiograph.neural.training.optimize import State
+from idiograph.recipe import TrainRecipe
 
 STATE, BEST = "state.pt", "best.pt"
 
@@ -52,9 +52,9 @@ def chance_of_all() -> list[State]:
     return states
 
 
-def check_same_settings(settings: Any, saved: Mapping[str, Any], folder: Path) -> None:
+def check_same_settings(recipe: TrainRecipe, saved: Mapping[str, Any], folder: Path) -> None:
     """Refuse to go on with other settings than a run was begun with."""
-    now = plain_settings(settings)
+    now = plain_settings(recipe)
     other = [f"{key} {saved.get(key)!r} → {value!r}" for key, value in now.items() if saved.get(key) != value]
     if other:
         raise ArtifactError(
@@ -63,16 +63,11 @@ def check_same_settings(settings: Any, saved: Mapping[str, Any], folder: Path) -
         )
 
 
-def plain_settings(settings: Any) -> dict[str, Any]:
-    return {key: list(value) if isinstance(value, tuple) else value for key, value in asdict(settings).items()}
+def plain_settings(recipe: TrainRecipe) -> dict[str, Any]:
+    return {key: list(value) if isinstance(value, tuple) else value for key, value in recipe}
 
 
 def find_checkpoint(folder: Path | None) -> dict[str, Any] | None:
     """The checkpoint of a folder, if there is one; each device reads it for itself."""
     there = broadcast(folder is not None and (folder / STATE).is_file())
     return load_checkpoint(folder / STATE) if folder is not None and there else None
-
-
-def is_first() -> bool:
-    """Is this the process that writes?"""
-    return process_rank() == 0

@@ -6,25 +6,22 @@ the same kind, drawn from the words of the training texts. A model that sees suc
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from multiprocessing import get_context
-from os import cpu_count
+from itertools import islice
 from random import Random
-from typing import Any
 
 from idiograph.neural.triplets import Triplets
+from idiograph.runner import Workers, cores
 
 WORD = re.compile(r"[A-Za-z]+(?:['’-][A-Za-z]+)*")
 ENDINGS = (
     *("ations", "ation", "ities", "ments", "ically", "ously", "ings", "ness", "ment", "able", "ible", "ally", "ical"),
     *("ing", "ity", "ous", "ive", "ers", "ors", "ies", "est", "ed", "ly", "al", "er", "or", "ic", "es", "s"),
 )
+Chunk = tuple[Sequence[str], str]  # some texts, and what their chance is drawn from
 CHUNK = 2000  # texts that one process takes at a time
-TOOLS: dict[str, Any] = {}  # of this process
 COMMON = 300  # the most frequent words are how things are said; none of them is replaced
 
 
@@ -73,53 +70,49 @@ def like_original(word: str, other: str) -> str:
 
 
 def with_distorted(
-    parts: Sequence[Triplets], weights: Sequence[float], share: float, words: tuple[float, float], seed: int = 7
+    parts: Sequence[Triplets],
+    weights: Sequence[float],
+    share: float,
+    words: tuple[float, float],
+    seed: int = 7,
+    workers: Workers | None = None,
 ) -> tuple[list[Triplets], tuple[float, ...]]:
     """The collections and their distorted twins, and weights by which the twins make up `share` of the whole."""
     if not share:
         return list(parts), tuple(weights)
     plain = weights or [float(len(part)) for part in parts]
     chunks = [
-        (at, begin, part.texts[begin : begin + CHUNK])
-        for at, part in enumerate(parts)
+        (part.texts[begin : begin + CHUNK], f"{seed} {part.name} {begin}")
+        for part in parts
         for begin in range(0, len(part.texts), CHUNK)
     ]
-    counts = Counter[str]()
-    with draw_mapping(len(chunks)) as run:
-        for found in run(count_words, [texts for _, _, texts in chunks]):
-            counts.update(found)
-    seeds = [f"{seed} {parts[at].name} {begin}" for at, begin, _ in chunks]
-    with draw_mapping(len(chunks), Distorter(counts)) as run:
-        found = run(partial(distort_all, words=words), zip((texts for _, _, texts in chunks), seeds, strict=True))
-        changed = defaultdict[int, list[str]](list)
-        for (at, _, _), texts in zip(chunks, found, strict=True):
-            changed[at] += texts
-    twins = [replace(p, name=f"{p.name}, distorted", texts=changed[at]) for at, p in enumerate(parts)]
+    texts = distort_chunks(chunks, words, workers or workers_for(len(chunks)))
+    twins = [replace(p, name=f"{p.name}, distorted", texts=list(islice(texts, len(p.texts)))) for p in parts]
     return [*parts, *twins], (*((1 - share) * w for w in plain), *(share * w for w in plain))
 
 
-@contextmanager
-def draw_mapping(jobs: int, distorter: "Distorter | None" = None) -> Iterator[Callable[..., Iterator[Any]]]:
-    """Something like `map`, over as many processes as there is work for; each is given the distorter once."""
-    count = min(jobs, cpu_count() or 1)
-    if count == 1:
-        equip(distorter)
-        yield map
-        return
-    with ProcessPoolExecutor(count, get_context("spawn"), equip, (distorter,)) as pool:
-        yield pool.map
+def workers_for(jobs: int) -> Workers:
+    """As many processes as there are cores and work for."""
+    count = min(jobs, cores())
+    return Workers("processes", count) if count > 1 else Workers("inline")
 
 
-def equip(distorter: "Distorter | None") -> None:
-    TOOLS["distorter"] = distorter
+def distort_chunks(chunks: Sequence[Chunk], words: tuple[float, float], workers: Workers) -> Iterator[str]:
+    """The texts of all chunks, distorted with the words of all of them."""
+    counts = Counter[str]()
+    for _, found in workers.run(count_words, [texts for texts, _ in chunks], "counting words"):
+        counts.update(found)
+    distort = partial(distort_all, distorter=Distorter(counts), words=words)
+    for _, texts in workers.run(distort, chunks, "distorting texts"):
+        yield from texts
 
 
 def count_words(texts: Sequence[str]) -> Counter[str]:
     return Counter(word for text in texts for word in WORD.findall(text.lower()))
 
 
-def distort_all(job: tuple[Sequence[str], str], words: tuple[float, float]) -> list[str]:
+def distort_all(chunk: Chunk, distorter: Distorter, words: tuple[float, float]) -> list[str]:
     """Each text distorted for itself, by a share of its content words between the two of `words`."""
-    texts, seed = job
-    random, distorter = Random(seed), TOOLS["distorter"]
+    texts, seed = chunk
+    random = Random(seed)
     return [distorter(text, random.uniform(*words), random) for text in texts]

@@ -1,14 +1,11 @@
 """Several processes, one run: on this machine, on several (torchrun), or on a Ray cluster.
 
-Processes that `torchrun` or Ray Train started find each other by themselves: `join` is all that they need. `on_machines`
-and `on_ray` start them from Python.
+Processes that `torchrun` or Ray Train started find each other by themselves: `join_processes` is all that they need.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 import torch
 import torch.distributed as dist
@@ -25,13 +22,6 @@ def join_processes(device: str = "auto") -> torch.device:
     if not dist.is_initialized() and dist.is_torchelastic_launched():
         dist.init_process_group("nccl" if chosen.type == "cuda" else "gloo")
     return chosen
-
-
-def leave_processes() -> None:
-    """Part from the others. A process that dies without it makes them wait."""
-    if dist.is_initialized():
-        with suppress(RuntimeError):
-            dist.destroy_process_group()
 
 
 def choose_device(device: str) -> torch.device:
@@ -55,39 +45,6 @@ def local_rank() -> int:
     from torch.distributed.distributed_c10d import get_node_local_rank
 
     return get_node_local_rank(fallback_rank=0)
-
-
-def on_machines(work: Work, arguments: tuple[Any, ...], processes: int, machines: int = 1, meeting: str = "") -> Any:
-    """Run `work(*arguments)` in `processes` processes on each machine, as torchrun does, and return what the first gives.
-
-    With several machines call this on each of them, with the `meeting` point "host:port" of one.
-    """
-    from torch.distributed.elastic.multiprocessing.errors import ChildFailedError
-    from torch.distributed.launcher.api import LaunchConfig, elastic_launch
-
-    config = LaunchConfig(
-        min_nodes=machines,
-        max_nodes=machines,
-        nproc_per_node=processes,
-        run_id=meeting or uuid4().hex,
-        rdzv_backend="c10d",
-        rdzv_endpoint=meeting or "localhost:0",
-        max_restarts=0,
-    )
-    try:
-        return elastic_launch(config, run_joined)(work, arguments).get(0)
-    except ChildFailedError as error:
-        rank, first = error.get_first_failure()
-        raise ModelError(f"process {rank} of the run failed: {first.message}") from error
-
-
-def run_joined(work: Work, arguments: tuple[Any, ...]) -> Any:
-    """`work` in a process of a run."""
-    join_processes()
-    try:
-        return work(*arguments)
-    finally:
-        leave_processes()
 
 
 def train_on_ray(

@@ -1,4 +1,4 @@
-"""The training loop: a model, batches, settings. Folders and recipes are the business of `idiograph.neural.training.train`.
+"""The training loop: a model, batches, a recipe. Folders are the business of `idiograph.neural.training.train`.
 
 The losses are sentence-transformers losses, and run in its trainer too. The loop is our own, because the library's trainer
 neither saves nor shares among devices what a loss has learned (here the temperature), and so could not resume exactly.
@@ -10,18 +10,19 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from idiograph.errors import ArtifactError, ModelError, SpecError
 from idiograph.neural.layers import Centering
+from idiograph.neural.reader import PatchReader
 from idiograph.neural.training import checkpoint
 from idiograph.neural.training.batches import Batches, TrainingBatch
 from idiograph.neural.training.boundaries import boundary_of, cool_boundaries
 from idiograph.neural.training.distributed import average_gradients, broadcast, mean_of_all, process_rank, total_of
-from idiograph.neural.training.loss import CachedContrastive, Contrastive, LossSettings, Objective
+from idiograph.neural.training.loss import CachedContrastive, Contrastive, Objective
 from idiograph.neural.training.optimize import (
     Shadow,
     State,
@@ -31,51 +32,11 @@ from idiograph.neural.training.optimize import (
     schedule,
     snapshot,
 )
-from idiograph.neural.training.validate import PatchReader, Probe, examine
+from idiograph.neural.training.validate import Probe, examine
+from idiograph.recipe import TrainRecipe
 from idiograph.runner import Progress
-from idiograph.spec import unknown_choice
 
-PRECISIONS = ("auto", "bf16", "fp16", "fp32")
 Log = Callable[[int, Mapping[str, float]], None]
-
-
-@dataclass(frozen=True, slots=True)
-class TrainSettings(LossSettings):
-    """How a model is trained. `batch` is per device; `auto` leaves a number to the length of the run."""
-
-    batch: int = 64
-    accumulate: int = 1
-    epochs: float = 1.0
-    steps: int | Literal["auto"] = "auto"
-    lr: float = 2e-5
-    head_lr: float | Literal["auto"] = 1e-3  # of layers that the backbone did not come with, and of the temperature
-    weight_decay: float = 0.01
-    decay_all: bool = False  # biases and norms too
-    warmup: float = 0.1
-    schedule: str = "cosine"
-    clip: float = 1.0  # largest norm of the gradient; 0 for none
-    precision: str = "auto"
-    max_length: int = 512
-    chunk: int = 0  # texts in memory at a time (GradCache); 0 for all
-    layer_decay: float = 1.0
-    freeze_layers: int = 0
-    ema: float = 0.0
-    average_with_base: float = 0.0
-    validate_every: int | Literal["auto", "log"] = "auto"  # a number of steps, a tenth of the run, or ever more rarely
-    save_every: int | Literal["auto"] = "auto"
-    log_every: int = 10
-    seed: int = 7
-
-    def __post_init__(self) -> None:
-        LossSettings.__post_init__(self)
-        if self.precision not in PRECISIONS:
-            raise SpecError(unknown_choice("precision", self.precision, PRECISIONS))
-        if self.chunk and self.precision == "fp16":
-            raise SpecError("precision 'fp16' loses small gradients where texts are encoded in chunks; use 'bf16'")
-
-    def length(self, batches: int) -> int:
-        """Optimizer steps of a run over epochs of `batches` batches."""
-        return max(math.ceil(self.epochs * batches / self.accumulate), 1) if self.steps == "auto" else self.steps
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -98,7 +59,7 @@ class Result:
 def fit_model(
     model: Any,
     batches: Batches,
-    settings: TrainSettings,
+    recipe: TrainRecipe,
     *,
     probes: Mapping[str, Probe] | None = None,
     folder: Path | None = None,
@@ -110,7 +71,7 @@ def fit_model(
     With a `folder`, the run leaves checkpoints there and goes on from the last one if it finds one. In a distributed run
     every process calls this with its own part of the batches.
     """
-    run = TrainingRun(model, batches, settings, probes or {}, folder, log)
+    run = TrainingRun(model, batches, recipe, probes or {}, folder, log)
     run.begin()
     run.meter.start()
     for batch in run.remaining():
@@ -128,24 +89,25 @@ class TrainingRun:
         self,
         model: Any,
         batches: Batches,
-        settings: TrainSettings,
+        recipe: TrainRecipe,
         probes: Mapping[str, Probe],
         folder: Path | None = None,
         log: Log | None = None,
     ) -> None:
-        self.model, self.batches, self.settings = model, batches, settings
+        check_training_settings(recipe)
+        self.model, self.batches, self.recipe = model, batches, recipe
         self.probes, self.folder, self.log = probes, folder, log
-        self.total = settings.length(len(batches))
-        self.precision = resolve(settings.precision, model.device)
-        self.base = snapshot(model, "cpu") if settings.average_with_base else {}
-        freeze(model, settings.freeze_layers)
-        self.objective = Objective(settings).to(model.device)
-        self.loss = make_loss(model, self.objective, settings)
-        self.optimizer = make_optimizer(model, self.objective, settings)
+        self.total = run_length(recipe, len(batches))
+        self.precision = choose_precision(recipe, model.device)
+        self.base = snapshot(model, "cpu") if recipe.average_with_base else {}
+        freeze(model, recipe.freeze_layers)
+        self.objective = Objective(recipe).to(model.device)
+        self.loss = make_loss(model, self.objective, recipe)
+        self.optimizer = make_optimizer(model, self.objective, recipe)
         self.rates = [group["lr"] for group in self.optimizer.param_groups]
-        self.share = schedule(settings.schedule, settings.warmup, self.total)
+        self.share = schedule(recipe.schedule, recipe.warmup, self.total)
         self.scaler = torch.amp.GradScaler(model.device.type, enabled=self.precision == "fp16")
-        self.shadow = Shadow(model, settings.ema)
+        self.shadow = Shadow(model, recipe.ema)
         self.centering = [module for module in model.modules() if isinstance(module, Centering)]
         self.meter = ThroughputMeter(self.total)
         self.best_step, self.best, self.best_state = 0, {}, State()
@@ -158,13 +120,13 @@ class TrainingRun:
         if state is not None:
             self.restore(state)
             return
-        torch.manual_seed(self.settings.seed + process_rank())
+        torch.manual_seed(self.recipe.seed + process_rank())
         if self.probes:
             self.validate()
 
     def remaining(self) -> Iterator[list[TrainingBatch]]:
         """The batches of the steps that are still to do, each in its parts."""
-        parts = self.settings.accumulate
+        parts = self.recipe.accumulate
         found = self.batches.run(self.meter.done * parts, self.total * parts)
         for _ in range(self.meter.done, self.total):
             yield [next(found).to(self.model.device) for _ in range(parts)]
@@ -189,9 +151,9 @@ class TrainingRun:
         """Move the weights along the gradient that has come together, and what follows them."""
         parameters = [p for group in self.optimizer.param_groups for p in group["params"]]
         average_gradients(parameters)
-        if self.settings.clip:
+        if self.recipe.clip:
             self.scaler.unscale_(self.optimizer)
-            nn.utils.clip_grad_norm_(parameters, self.settings.clip)
+            nn.utils.clip_grad_norm_(parameters, self.recipe.clip)
         self.scaler.step(self.optimizer)
         self.scaler.update()
         self.optimizer.zero_grad(set_to_none=True)
@@ -205,12 +167,12 @@ class TrainingRun:
 
     def after(self) -> None:
         """What is due after a step: to log, to validate, to save."""
-        if self.due(self.settings.log_every) or self.due(self.settings.save_every):  # a checkpoint forgets no reading
+        if self.due(self.recipe.log_every) or self.due(self.recipe.save_every):  # a checkpoint forgets no reading
             self.note(self.read_meter())
-        if self.probes and self.due(self.settings.validate_every):
+        if self.probes and self.due(self.recipe.validate_every):
             self.validate()
             self.meter.start()
-        if self.due(self.settings.save_every):
+        if self.due(self.recipe.save_every):
             self.save()
             self.meter.start()
 
@@ -248,9 +210,9 @@ class TrainingRun:
         self.note(found)
 
     def examine(self) -> dict[str, float]:
-        mean = self.settings.score == "meansim"
-        reader = PatchReader(self.model, self.batches.prompt, self.settings.max_length, mean, self.autocast)
-        return broadcast(examine(reader, self.probes) if process_rank() == 0 else {})
+        reader = PatchReader(self.model, self.batches.prompt, self.recipe.max_length, self.autocast)
+        mean = self.recipe.score == "meansim"
+        return broadcast(examine(reader, self.probes, mean) if process_rank() == 0 else {})
 
     def save(self) -> None:
         if self.folder is None:
@@ -265,7 +227,7 @@ class TrainingRun:
             }
             state = {name: part.state_dict() for name, part in parts.items()}
             state |= {
-                "settings": checkpoint.plain_settings(self.settings),
+                "settings": checkpoint.plain_settings(self.recipe),
                 "shadow": self.shadow.state,
                 "chance": chance,
             }
@@ -275,7 +237,7 @@ class TrainingRun:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         assert self.folder is not None
-        checkpoint.check_same_settings(self.settings, state["settings"], self.folder)
+        checkpoint.check_same_settings(self.recipe, state["settings"], self.folder)
         if (before := len(state["chance"])) != self.batches.world:
             raise ArtifactError(f"the run was begun on {before} devices; it cannot go on with {self.batches.world}")
         for part in ("model", "objective", "optimizer", "scaler"):
@@ -289,7 +251,7 @@ class TrainingRun:
 
     def finish(self) -> Result:
         """Leave the best weights in the model, moved back towards the base if that was asked for."""
-        share = self.settings.average_with_base
+        share = self.recipe.average_with_base
         with self.shadow.shown():
             last = snapshot(self.model, "cpu")
         measures = self.best
@@ -305,13 +267,26 @@ class TrainingRun:
         return Result(self.total, best, measures, last, *counts, self.precision, tuple(self.history))
 
 
-def resolve(precision: str, device: torch.device) -> str:
+def check_training_settings(recipe: TrainRecipe) -> None:
+    """Refuse settings that no run can have together."""
+    if recipe.chunk and recipe.precision == "fp16":
+        raise SpecError("precision 'fp16' loses small gradients where texts are encoded in chunks; use 'bf16'")
+    if recipe.adapters and recipe.average_with_base:
+        raise SpecError("adapters leave the base as it is, so there is nothing to average; set average_with_base to 0")
+
+
+def run_length(recipe: TrainRecipe, batches: int) -> int:
+    """Optimizer steps of a run over epochs of `batches` batches."""
+    return max(math.ceil(recipe.epochs * batches / recipe.accumulate), 1) if recipe.steps == "auto" else recipe.steps
+
+
+def choose_precision(recipe: TrainRecipe, device: torch.device) -> str:
     """What `auto` means here. Half precision without a GPU is refused, as it would be slow and wrong."""
-    if precision == "auto":
+    if recipe.precision == "auto":
         return "bf16" if device.type == "cuda" and torch.cuda.is_bf16_supported() else "fp32"
-    if precision == "fp16" and device.type == "cpu":
+    if recipe.precision == "fp16" and device.type == "cpu":
         raise SpecError("precision 'fp16' needs a GPU; use 'fp32' here")
-    return precision
+    return recipe.precision
 
 
 def spaced(total: int, first: int = 10, growth: float = 1.5, widest: int = 1000) -> set[int]:
@@ -323,21 +298,21 @@ def spaced(total: int, first: int = 10, growth: float = 1.5, widest: int = 1000)
     return steps
 
 
-def make_loss(model: Any, objective: Objective, settings: TrainSettings) -> nn.Module:
-    share = 1 / settings.accumulate
-    if not settings.chunk:
+def make_loss(model: Any, objective: Objective, recipe: TrainRecipe) -> nn.Module:
+    share = 1 / recipe.accumulate
+    if not recipe.chunk:
         return Contrastive(model, objective, share)
     if boundary_of(model) is not None:
         raise SpecError(
             "learned boundaries cannot be trained in chunks; set chunk to 0, or choose another patch policy"
         )
-    return CachedContrastive(model, objective, settings.chunk, share)
+    return CachedContrastive(model, objective, recipe.chunk, share)
 
 
-def make_optimizer(model: Any, objective: Objective, settings: TrainSettings) -> torch.optim.Optimizer:
-    head = settings.lr if settings.head_lr == "auto" else settings.head_lr
-    decays = settings.weight_decay, settings.layer_decay, settings.decay_all
-    groups = parameter_groups(model, dict(objective.named_parameters()), settings.lr, head, *decays)
+def make_optimizer(model: Any, objective: Objective, recipe: TrainRecipe) -> torch.optim.Optimizer:
+    head = recipe.lr if recipe.head_lr == "auto" else recipe.head_lr
+    decays = recipe.weight_decay, recipe.layer_decay, recipe.decay_all
+    groups = parameter_groups(model, dict(objective.named_parameters()), recipe.lr, head, *decays)
     return torch.optim.AdamW(groups, fused=model.device.type == "cuda")
 
 

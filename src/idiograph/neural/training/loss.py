@@ -13,17 +13,17 @@ gradient.
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from sentence_transformers.multi_vector_encoder.losses import CachedMultiVectorMultipleNegativesRankingLoss
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from idiograph.errors import InputError, SpecError
-from idiograph.neural.maxsim.padded import torch_maxsim
-from idiograph.neural.maxsim.soft import DECAYS, MATCHES, RATE, Alignment, align
-from idiograph.neural.training.boundaries import boundary_penalty, reads_apart, samples_anchors
+from idiograph.errors import InputError
+from idiograph.neural.maxsim.padded import lower_precision, torch_maxsim
+from idiograph.neural.maxsim.soft import RATE, Alignment, align
+from idiograph.neural.training.boundaries import boundary_penalty, reads_anchors_differently, samples_anchors
 from idiograph.neural.training.distributed import (
     extreme,
     gather,
@@ -33,43 +33,10 @@ from idiograph.neural.training.distributed import (
     stack,
     world,
 )
-from idiograph.spec import unknown_choice
+from idiograph.recipe import TrainRecipe
 
 START = 0.05  # a temperature at which a mean cosine discriminates; learning begins here
 SMALLEST, LARGEST = 0.005, 1000.0  # between these a learned temperature stays
-
-
-@dataclass(frozen=True, slots=True)
-class LossSettings:
-    """Which loss. `tau` and `margin` are in the units of the score: a mean cosine, or with `maxsim` a sum of them."""
-
-    loss: str = "infonce"
-    tau: float | Literal["learn"] = "learn"
-    score: Literal["meansim", "maxsim"] = "meansim"
-    margin: float = 0.2
-    mix: float = 0.5  # the share of the triplet loss in `hybrid`
-    symmetric: bool = False
-    mask_false_negatives: bool = True
-    score_rows: int = 0  # anchors scored at once, 0 for all: less memory, and the scores are computed twice
-    match: str = "max"  # what a patch finds in another text: its best match, or a mixture of all (`softmax`, `gumbel`)
-    match_tau: float = 0.1  # how sharp the mixture is
-    decay: str = "none"  # what is far apart in the two texts counts less: `exp` or `linear`, at a rate that is learned
-    teaching: float = 0.5  # the share of agreement with a teacher, where there is one
-    teacher_tau: float = 0.5  # how sharp the teacher is, in units of the spread of its scores
-
-    def __post_init__(self) -> None:
-        if self.loss not in LOSSES:
-            raise SpecError(unknown_choice("loss", self.loss, LOSSES))
-        if self.tau != "learn" and not self.tau > 0:
-            raise SpecError(f"tau must be above 0 or 'learn', but got {self.tau}")
-        for name, known in (("match", MATCHES), ("decay", DECAYS)):
-            if getattr(self, name) not in known:
-                raise SpecError(unknown_choice(name, getattr(self, name), known))
-        for name in ("match_tau", "teacher_tau"):
-            if not getattr(self, name) > 0:
-                raise SpecError(f"{name} must be above 0, but got {getattr(self, name)}")
-        if not 0 <= self.teaching <= 1:
-            raise SpecError(f"teaching is a share between 0 and 1, but got {self.teaching}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -137,7 +104,7 @@ def hard_pairwise(scores: Scores, margin: float) -> Tensor:
     return (wrong.mean() + intruding.mean()) / 2
 
 
-LOSSES: dict[str, Callable[["Scores", Tensor, LossSettings], Tensor]] = {
+LOSSES: dict[str, Callable[["Scores", Tensor, TrainRecipe], Tensor]] = {
     "hard-margin": lambda scores, _, s: hard_pairwise(scores, s.margin),
     "hybrid": lambda scores, tau, s: s.mix * triplet(scores, s.margin) + (1 - s.mix) * infonce(scores, tau),
     "infonce": lambda scores, tau, _: infonce(scores, tau),
@@ -150,14 +117,14 @@ WITH_TAU = ("hybrid", "infonce")
 class Objective(nn.Module):
     """From the patches of anchors, positives and negatives to a loss. Holds the temperature, which may be learned."""
 
-    def __init__(self, settings: LossSettings) -> None:
+    def __init__(self, recipe: TrainRecipe) -> None:
         super().__init__()
-        self.settings = settings
-        learned = settings.tau == "learn" and settings.loss in WITH_TAU
-        start = START if settings.tau == "learn" else settings.tau
+        self.recipe = recipe
+        learned = recipe.tau == "learn" and recipe.loss in WITH_TAU
+        start = START if recipe.tau == "learn" else recipe.tau
         self.log_tau = nn.Parameter(torch.tensor(math.log(start)), requires_grad=learned)
-        self.register_buffer("started", torch.tensor(settings.tau != "learn" or settings.score == "meansim"))
-        if settings.decay != "none":
+        self.register_buffer("started", torch.tensor(recipe.tau != "learn" or recipe.score == "meansim"))
+        if recipe.decay != "none":
             self.rate = nn.Parameter(torch.tensor(RATE))
         self.taught: Tensor | None = None  # what a teacher makes of the batch that comes next
         self.negatives = torch.zeros(())  # candidates from which an anchor of the last batch was to tell its positive
@@ -168,14 +135,14 @@ class Objective(nn.Module):
 
     def forward(self, roles: Sequence[LossPatches], labels: Tensor | None = None) -> Tensor:
         """`roles` are the anchors, positives, negatives … of as many rows; `labels` (rows, roles) their author-sets."""
-        if len(roles) < 3 and self.settings.loss != "infonce":
-            raise InputError(f"loss '{self.settings.loss}' needs triplets, but the rows are pairs; use 'infonce'")
+        if len(roles) < 3 and self.recipe.loss != "infonce":
+            raise InputError(f"loss '{self.recipe.loss}' needs triplets, but the rows are pairs; use 'infonce'")
         self._start(roles[0])
-        if self.settings.loss in WITH_TAU:
+        if self.recipe.loss in WITH_TAU:
             return self._among_all(roles, labels)
         scores = arrange(self.score(roles[0], join_roles(roles[1:])), len(roles) - 1)
         self.negatives = torch.tensor(float(len(roles) - 2))
-        return LOSSES[self.settings.loss](scores, self.tau, self.settings)
+        return LOSSES[self.recipe.loss](scores, self.tau, self.recipe)
 
     @torch.no_grad()
     def _start(self, anchors: LossPatches) -> None:
@@ -187,16 +154,16 @@ class Objective(nn.Module):
 
     def _among_all(self, roles: Sequence[LossPatches], labels: Tensor | None) -> Tensor:
         """The candidates are those of all devices; so are the anchors, where the positives look for them in turn."""
-        sets = gather(labels) if labels is not None and self.settings.mask_false_negatives else None
+        sets = gather(labels) if labels is not None and self.recipe.mask_false_negatives else None
         own = labels[:, 0] if labels is not None else None
         found = self.score(roles[0], gather_roles(roles[1:]))
         scores = arrange(found, len(roles) - 1, own, None if sets is None else sets[:, 1:].T.flatten())
         self._count(scores)
-        loss = LOSSES[self.settings.loss](scores, self.tau, self.settings)
+        loss = LOSSES[self.recipe.loss](scores, self.tau, self.recipe)
         if self.taught is not None:
-            share = self.settings.teaching
-            loss = (1 - share) * loss + share * agreement(scores, self.taught, self.tau, self.settings.teacher_tau)
-        if not self.settings.symmetric:
+            share = self.recipe.teaching
+            loss = (1 - share) * loss + share * agreement(scores, self.taught, self.tau, self.recipe.teacher_tau)
+        if not self.recipe.symmetric:
             return loss
         found = self.score(roles[1], gather_roles(roles[:1]))
         turned = arrange(found, 1, own, None if sets is None else sets[:, 0])
@@ -204,13 +171,13 @@ class Objective(nn.Module):
 
     def score(self, a: LossPatches, b: LossPatches) -> Tensor:
         """Every text of `a` against every text of `b`, in float32."""
-        if self.settings.match != "max" or self.settings.decay != "none":
+        if self.recipe.match != "max" or self.recipe.decay != "none":
             return self._aligned(a, b)
-        mean, vectors = self.settings.score == "meansim", a.vectors
+        mean, vectors = self.recipe.score == "meansim", a.vectors
         if a.weights is not None:  # a positive factor passes through a maximum
             vectors = vectors * a.weights.unsqueeze(-1)
-        vectors, others = lowered_scores(vectors), lowered_scores(b.vectors)
-        step = self.settings.score_rows or len(vectors)
+        vectors, others = lower_precision(vectors), lower_precision(b.vectors)
+        step = self.recipe.score_rows or len(vectors)
         parts: list[Any] = [
             checkpoint(torch_maxsim, v, m, others, b.mask, mean and a.weights is None, use_reentrant=False)
             if step < len(vectors)
@@ -222,21 +189,15 @@ class Objective(nn.Module):
 
     def _aligned(self, a: LossPatches, b: LossPatches) -> Tensor:
         """The same with a softer idea of a match."""
-        how = Alignment(self.settings.match, self.settings.match_tau, self.settings.decay)
+        how = Alignment(self.recipe.match, self.recipe.match_tau, self.recipe.decay)
         weights = a.mask.float() if a.weights is None else a.weights
-        total = align(a.vectors, weights, b.vectors, b.mask, how, getattr(self, "rate", None), self.settings.score_rows)
-        return total / weights.sum(dim=1, keepdim=True) if self.settings.score == "meansim" else total
+        total = align(a.vectors, weights, b.vectors, b.mask, how, getattr(self, "rate", None), self.recipe.score_rows)
+        return total / weights.sum(dim=1, keepdim=True) if self.recipe.score == "meansim" else total
 
     def _count(self, scores: Scores) -> None:
         others = scores.matrix.shape[1] - 1
         masked = 0.0 if scores.false is None else scores.false.sum(dim=1).float().mean()
         self.negatives = torch.as_tensor(others - masked)  # a tensor: asking for its value would make the GPU wait
-
-
-def lowered_scores(vectors: Tensor) -> Tensor:
-    """In the precision of the surrounding autocast, if there is one: a norm leaves 32 bits where 16 are meant."""
-    kind = vectors.device.type
-    return vectors.to(torch.get_autocast_dtype(kind)) if torch.is_autocast_enabled(kind) else vectors
 
 
 def arrange(matrix: Tensor, columns: int, own: Tensor | None = None, theirs: Tensor | None = None) -> Scores:
@@ -286,13 +247,13 @@ class Contrastive(nn.Module):
 
     def forward(self, sentence_features: Iterable[dict[str, Any]], labels: Tensor | None = None) -> Tensor:
         columns = list(sentence_features)
-        if reads_apart(self.model):
-            return self._apart(columns, labels) * self.share
+        if reads_anchors_differently(self.model):
+            return self._anchors_first(columns, labels) * self.share
         rows = len(columns[0]["input_ids"])
         output = self.model(merge_columns(columns), task="document")
         return self.objective(split(output, rows), labels) * self.share
 
-    def _apart(self, columns: Sequence[dict[str, Any]], labels: Tensor | None) -> Tensor:
+    def _anchors_first(self, columns: Sequence[dict[str, Any]], labels: Tensor | None) -> Tensor:
         """Anchors for themselves: the published code leaves punctuation out of them alone, and draws their boundaries."""
         rows = len(columns[0]["input_ids"])
         anchors = self.model(merge_columns(columns[:1]), task="query")
@@ -319,7 +280,7 @@ class CachedContrastive(CachedMultiVectorMultipleNegativesRankingLoss):
     def forward(self, sentence_features: Iterable[dict[str, Any]], labels: Tensor | None = None) -> Tensor:
         self._labels = labels
         columns: list[dict[str, Any]] = [{**column, "task": "document"} for column in sentence_features]
-        if reads_apart(self.model):
+        if reads_anchors_differently(self.model):
             columns[0]["task"] = "query"
         return super().forward(columns, labels)
 

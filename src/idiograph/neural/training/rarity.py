@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from idiograph.neural.layers import Wording
-from idiograph.neural.training.batches import encode_triplets
+from idiograph.neural.reader import encode_texts
 from idiograph.neural.triplets import Triplets
 from idiograph.style.tokens import Floats, Ints
 
@@ -44,5 +44,5 @@ def sample_token_ids(model: Any, parts: Sequence[Triplets], prompt: str, longest
     for part in parts:
         texts = part.texts[:: max(len(part.texts) // share, 1)][:share]
         for begin in range(0, len(texts), GROUP):
-            ids, mask = encode_triplets(model.tokenizer, list(texts[begin : begin + GROUP]), prompt, longest)
+            ids, mask = encode_texts(model.tokenizer, list(texts[begin : begin + GROUP]), prompt, longest)
             yield from (row[keep].numpy() for row, keep in zip(ids, mask.bool(), strict=True))

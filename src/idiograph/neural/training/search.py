@@ -21,7 +21,7 @@ from random import Random
 from typing import Any
 
 from idiograph.errors import ArtifactError, InputError, ModelError, SpecError
-from idiograph.recipe import Recipe, make_recipe
+from idiograph.recipe import TrainRecipe, make_recipe
 from idiograph.runner import Failure, Progress, Workers
 from idiograph.store import locked_folder
 
@@ -127,7 +127,7 @@ def read_space(path: Path, preset: str = "sound") -> Space:
     found = Space(raw["space"], raw.get("train", {}))
     for key, given in found.choices.items():
         for value in range_ends(path, key, given):
-            check_space(preset, {**found.shared, **as_settings(key, value)})
+            trial_recipe(preset, {**found.shared, **as_settings(key, value)})
     return found
 
 
@@ -143,8 +143,9 @@ def range_ends(path: Path, key: str, given: Any) -> list[Any]:
     return [low, high]
 
 
-def check_space(preset: str, settings: Mapping[str, Any]) -> Recipe:
-    return make_recipe(preset, {"train": settings})
+def trial_recipe(preset: str, settings: Mapping[str, Any]) -> TrainRecipe:
+    """A preset with the settings of a trial; each is checked."""
+    return make_recipe(preset, {"train": settings}).train
 
 
 def search_settings(
@@ -210,7 +211,7 @@ def run_trial(
     """Train one trial in a folder of its own. A loss that is not a number is an outcome, too."""
     from idiograph.neural.training.train import train_model_on
 
-    chosen = check_space(preset, {**trial.settings, "steps": trial.steps}).train
+    chosen = trial_recipe(preset, {**trial.settings, "steps": trial.steps})
     folder = trial_folder(Path(output), trial)
     try:
         base = trial.settings.get("backbone", backbone)

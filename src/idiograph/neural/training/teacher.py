@@ -15,10 +15,9 @@ import torch
 from torch import Tensor
 
 from idiograph.neural.encoder import TorchEncoder
-from idiograph.neural.maxsim.padded import torch_maxsim
-from idiograph.neural.training.batches import encode_triplets
+from idiograph.neural.maxsim.padded import lower_precision, torch_maxsim
+from idiograph.neural.reader import encode_texts, model_features
 from idiograph.neural.training.distributed import stack
-from idiograph.neural.training.loss import lowered_scores
 from idiograph.rankers.blend import Blend
 from idiograph.rankers.blend import standard as standard_rows
 from idiograph.style.model import Ranker, Style
@@ -96,9 +95,7 @@ class Member:
         return cls(weight, encoder, style.score == "meansim", sha256(repr(said).encode()).hexdigest())
 
     def encode(self, texts: Sequence[str], longest: int) -> tuple[Tensor, Tensor]:
-        return encode_triplets(
-            self.encoder.model.tokenizer, texts, self.encoder.prompt, min(longest, self.encoder.window)
-        )
+        return encode_texts(self.encoder.model.tokenizer, texts, self.encoder.prompt, min(longest, self.encoder.window))
 
     def likeness(self, ids: Tensor, mask: Tensor, anchors: int) -> Tensor:
         """The mean of both directions, each on one scale: (anchors, others)."""
@@ -109,9 +106,8 @@ class Member:
 
     def _read(self, ids: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
         """The patches of some texts, and which of them are not padding."""
-        features = {"input_ids": ids, "attention_mask": mask} | ({"prompt_length": 1} if self.encoder.prompt else {})
-        output = self.encoder.model(features, task="document")
-        return lowered_scores(output["token_embeddings"]), output["attention_mask"].bool()
+        output = self.encoder.model(model_features(ids, mask, bool(self.encoder.prompt)), task="document")
+        return lower_precision(output["token_embeddings"]), output["attention_mask"].bool()
 
     def _scores(self, a: tuple[Tensor, Tensor], b: tuple[Tensor, Tensor]) -> Tensor:
         rows = zip(a[0].split(TEXTS), a[1].split(TEXTS), strict=True)
