@@ -25,7 +25,7 @@ from threadpoolctl import threadpool_limits
 from idiograph.evaluate.retrieval import evaluate_ranker, full_precision_blocks
 from idiograph.loading import load_ranker
 from idiograph.mining.benchmark import Benchmark, open_benchmark
-from idiograph.neural.maxsim.pruned import settle_rows
+from idiograph.neural.maxsim.pruned import score_rows_pruned
 from idiograph.recipe import EvaluateRecipe
 from idiograph.style.model import Style
 from idiograph.style.patches import Patches, join_patches
@@ -111,7 +111,7 @@ def timed(run):
 
 def whole(style, benchmark, cache, exact):
     stored = ranker(style, benchmark, cache)
-    for name, way in {"settled": settle_rows, **({"32 bits": full_precision_blocks} if exact else {})}.items():
+    for name, way in {"settled": score_rows_pruned, **({"32 bits": full_precision_blocks} if exact else {})}.items():
         report, cpu, wall, memory = timed(lambda way=way: evaluate_ranker(stored, benchmark, RECIPE, pairs=way))
         values = " ".join(f"{row.measure} {row.value:.6f}" for row in report.rows)
         size = f"{len(benchmark.anchors)} × {len(benchmark.pool)}"
@@ -130,7 +130,9 @@ def in_parts(style, benchmark, cache, part, seconds):
         some = Benchmark(
             "", benchmark.anchors[first : first + part], benchmark.pool, benchmark.triplets[here] - (first, 0, 0)
         )
-        report, cpu, wall, memory = timed(lambda some=some: evaluate_ranker(stored, some, RECIPE, pairs=settle_rows))
+        report, cpu, wall, memory = timed(
+            lambda some=some: evaluate_ranker(stored, some, RECIPE, pairs=score_rows_pruned)
+        )
         row = {"first": first, "cpu": cpu, "wall": wall, "memory": memory, "anchors": report.anchors}
         rows.append(row | {each.measure: each.value for each in report.rows})
         with done.open("a") as file:

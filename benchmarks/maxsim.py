@@ -143,7 +143,7 @@ def compare(dim, mean, anchors, texts, rounds):
         found = results[name]
         whole = isinstance(found, np.ndarray)
         error, right = judged(found if whole else found.scores, head(found) if whole else found.which, truth)
-        again = "" if whole else f"{100 * found.again / truth.size:7.1f}%"
+        again = "" if whole else f"{100 * found.rescored / truth.size:7.1f}%"
         print(f"{name:32}{work / took:9.0f}{padded / took:10.1f}{error:10.0e}{100 * right:9.1f}%{again}", flush=True)
 
 

@@ -132,11 +132,11 @@ def test_a_style_is_measured_block_by_block_as_all_at_once(few_spans, style, mon
 def test_a_pool_that_is_settled_from_fewer_bits_gives_the_same_report(few_spans, own, depth):
     from hashed import hashed_style
 
-    from idiograph.neural.maxsim.pruned import settle_rows
+    from idiograph.neural.maxsim.pruned import score_rows_pruned
 
     style, found = hashed_style(), few_spans
     recipe = EvaluateRecipe(resamples=0, own_document=own, depth=depth, measures=("R@2", "nDCG@20", "Hit@1", "RR"))
-    one, other = evaluate_ranker(style, found, recipe), evaluate_ranker(style, found, recipe, pairs=settle_rows)
+    one, other = evaluate_ranker(style, found, recipe), evaluate_ranker(style, found, recipe, pairs=score_rows_pruned)
     assert [(row.measure, row.value) for row in one.rows] == [(row.measure, row.value) for row in other.rows]
     assert np.array_equal(one.top, other.top)
     assert np.allclose(one.top_scores, other.top_scores, atol=2e-6)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from idiograph.neural.maxsim.pruned import fast_score_blocks, first_pass, nearest_rows, settle_rows
+from idiograph.neural.maxsim.pruned import fast_score_blocks, first_pass, nearest_rows, score_rows_pruned
 from idiograph.style.patches import Patches
 from idiograph.style.score import maxsim, meansim
 from idiograph.style.stream import WantedScores, length_runs, score_pairs, score_rows, stack_texts
@@ -97,7 +97,7 @@ def test_the_bound_holds_where_every_product_errs_to_the_same_side():
 
 def test_only_what_matters_is_scored_again():
     a, b = collection(10, 30, 64, 1, 0.3), collection(800, 30, 64, 2, 0.3)
-    assert nearest_rows(a, b, 10).again < 0.7 * 10 * 800
+    assert nearest_rows(a, b, 10).rescored < 0.7 * 10 * 800
 
 
 def test_texts_so_long_that_whole_numbers_would_overflow_are_scored_right():
@@ -117,7 +117,7 @@ def test_what_anything_depends_on_is_exact(sides, mean):
     def wanted(block: slice) -> WantedScores:
         return WantedScores(5, out[block], marked[block], pivots[block])
 
-    found = np.concatenate([scores for _, scores in settle_rows(a, b, mean, wanted, "cpu")])
+    found = np.concatenate([scores for _, scores in score_rows_pruned(a, b, mean, wanted, "cpu")])
     near = 3e-6 * (1 if mean else a.lengths.max())
     assert np.abs(found - exact)[marked | pivots].max(initial=0) <= near
     for row in range(len(a)):

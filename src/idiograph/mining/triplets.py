@@ -15,7 +15,7 @@ from idiograph.mining.split import SPLITS
 from idiograph.store import MANIFEST
 from idiograph.types import Span, Triplet
 
-if TYPE_CHECKING:  # whoever only reads triplets, to train on them, needs nothing that makes them
+if TYPE_CHECKING:  # who only reads triplets does not load what draws them
     from idiograph.mining.spans import SpanPool
 
 Passage = tuple[str, str, str] | tuple[str, str, str, str]  # text, author-set, document, and its field if it is known
@@ -42,10 +42,10 @@ def configurations(folder: Path) -> list[str]:
     """The `base-4`, `base-10`, `unrestricted-2`, … that a folder holds, by rule and number of sentences."""
     folders = folder.iterdir() if folder.is_dir() else ()
     names = (path.name for path in folders if path.is_dir() and any(path.glob("*.parquet")))
-    found = sorted(names, key=lambda name: (name.rstrip("0123456789"), len(name), name))
-    if not found:
+    ordered = sorted(names, key=lambda name: (name.rstrip("0123456789"), len(name), name))
+    if not ordered:
         raise ArtifactError(f"there are no triplets in '{folder}'; make them: idiograph mine CORPUS -o {folder}")
-    return found
+    return ordered
 
 
 def locate_triplets(path: Path, names: Sequence[str] = ()) -> tuple[Path, list[str]]:
@@ -59,12 +59,12 @@ def locate_triplets(path: Path, names: Sequence[str] = ()) -> tuple[Path, list[s
 
 
 def shards(folder: Path, name: str, split: str) -> list[Path]:
-    found = sorted((folder / name).glob(f"{split}-*.parquet"))
-    if not found:
+    paths = sorted((folder / name).glob(f"{split}-*.parquet"))
+    if not paths:
         raise InputError(
             f"'{folder}' has no split '{split}' in '{name}'; mine a larger corpus, or choose another split"
         )
-    return found
+    return paths
 
 
 def splits(folder: Path, name: str) -> list[str]:
@@ -84,17 +84,17 @@ def read_rows(folder: Path, name: str, split: str) -> Iterator[dict[str, Any]]:
         try:
             file = pq.ParquetFile(path)
             for batch in file.iter_batches(batch_size=1024):
-                yield from map(in_our_columns, batch.to_pylist())
+                yield from map(rename_columns, batch.to_pylist())
         except (pa.ArrowInvalid, OSError) as error:
             raise ArtifactError(f"'{path}' is damaged ({str(error).splitlines()[0]}); make it again") from error
         except KeyError as error:
             raise InputError(f"'{path}' has no column {error}; triplets have {', '.join(SCHEMA.names)}") from error
 
 
-def in_our_columns(row: Mapping[str, Any]) -> dict[str, Any]:
+def rename_columns(row: Mapping[str, Any]) -> dict[str, Any]:
     """A row under our names. The published files spell one column `neg_halids`, and those of the cloze task name their
     one document once."""
-    found = dict(row)
+    renamed = dict(row)
     for short, text in ROLES.values():
         if "halid" in row:
             about = (row["halid"], row[text], row["year"], row["domains"], row["affiliations"], row["authors"])
@@ -102,8 +102,8 @@ def in_our_columns(row: Mapping[str, Any]) -> dict[str, Any]:
             halid = row[f"{short}_halid"] if f"{short}_halid" in row else row[f"{short}_halids"]
             about = (halid, row[text], *(row.get(f"{short}_{what}") for what in ("year", "domain", "affiliations")))
             about = (*about, row[f"{short}_authorids"])
-        found |= dict(zip(role_columns(short, text), tidy_text(about), strict=True))
-    return found
+        renamed |= dict(zip(role_columns(short, text), tidy_text(about), strict=True))
+    return renamed
 
 
 def tidy_text(about: tuple[Any, ...]) -> Iterator[Any]:
@@ -161,7 +161,7 @@ def span_of_row(row: Mapping[str, Any], role: str) -> Span:
 
 
 def write_triplets(
-    rows: NDArray[np.int64], pool: "SpanPool", shown: pa.Table, folder: Path, split: str, limit: int = SHARD
+    rows: NDArray[np.int64], pool: "SpanPool", documents: pa.Table, folder: Path, split: str, limit: int = SHARD
 ) -> int:
     """Write triplets, given as span numbers (T, 3), as Parquet shards under the hub's names; returns how many they are."""
     shards = -(-len(rows) // limit)
@@ -170,16 +170,16 @@ def write_triplets(
         path = folder / f"{split}-{number:05d}-of-{shards:05d}.parquet"
         with pq.ParquetWriter(path, SCHEMA, compression="zstd", use_dictionary=REPEATING) as writer:
             for at in range(number * limit, min((number + 1) * limit, len(rows)), GROUP):
-                writer.write_table(table_of(rows[at : min(at + GROUP, (number + 1) * limit)], pool, shown))
+                writer.write_table(table_of(rows[at : min(at + GROUP, (number + 1) * limit)], pool, documents))
     return len(rows)
 
 
-def table_of(rows: NDArray[np.int64], pool: "SpanPool", shown: pa.Table) -> pa.Table:
+def table_of(rows: NDArray[np.int64], pool: "SpanPool", documents: pa.Table) -> pa.Table:
     """Triplets with their texts and what is known of their documents."""
-    found: list[Any] = []
+    columns: list[Any] = []
     for role in range(len(ROLES)):
-        about = shown.take(pa.array(pool.owners(rows[:, role])))
+        about = documents.take(pa.array(pool.owners(rows[:, role])))
         beside = {name: about.column(name) for name in about.column_names}
-        found += [beside["id"], pool.texts(rows[:, role]), beside["year"], beside["domain"]]
-        found += [beside["affiliations"], beside["authorids"]]
-    return pa.Table.from_arrays(found, schema=SCHEMA)
+        columns += [beside["id"], pool.texts(rows[:, role]), beside["year"], beside["domain"]]
+        columns += [beside["affiliations"], beside["authorids"]]
+    return pa.Table.from_arrays(columns, schema=SCHEMA)

@@ -90,7 +90,7 @@ def added_layers(opened: TorchEncoder, own: Sequence[nn.Module], recipe: TrainRe
     if recipe.layers == "mean" and not any(isinstance(module, WeightedLayerPooling) for module in own):
         extra.append(mixed_layers(own[0]))
     if fresh_wording:
-        config = show_layers(own[0])
+        config = output_all_layers(own[0])
         extra.append(Wording(config.hidden_size, config.vocab_size))
     extra += projection_layer(wide, recipe)
     if recipe.center and not any(isinstance(module, Centering) for module in own):
@@ -102,11 +102,11 @@ def added_layers(opened: TorchEncoder, own: Sequence[nn.Module], recipe: TrainRe
 
 def mixed_layers(transformer: nn.Module) -> WeightedLayerPooling:
     """The mean of all layers, with weights that are equal at first and are learned."""
-    config = show_layers(transformer)
+    config = output_all_layers(transformer)
     return WeightedLayerPooling(config.hidden_size, num_hidden_layers=config.num_hidden_layers, layer_start=0)
 
 
-def show_layers(transformer: nn.Module) -> Any:
+def output_all_layers(transformer: nn.Module) -> Any:
     """Have a backbone hand on all its layers; its configuration."""
     assert isinstance(transformer, Transformer)
     config = transformer.model.config

@@ -30,11 +30,11 @@ class Triplets:
         return len(self.rows)
 
 
-def author_sets_differ(part: Triplets, held: Sequence[Triplets]) -> Triplets:
-    """The rows of `part` in which no text, document or author-set is one that `held` has too."""
-    texts = {text for one in held for text in one.texts}
+def drop_held_out_rows(part: Triplets, others: Sequence[Triplets]) -> Triplets:
+    """The rows of `part` in which no text, document or author-set is one that `others` has too."""
+    texts = {text for one in others for text in one.texts}
     both = np.array([text in texts for text in part.texts])
-    for mine, theirs in ((part.documents, [o.documents for o in held]), (part.labels, [o.labels for o in held])):
+    for mine, theirs in ((part.documents, [o.documents for o in others]), (part.labels, [o.labels for o in others])):
         both |= np.isin(mine, np.concatenate([np.zeros(0, np.int64), *theirs]))
     rows = part.rows[~both[part.rows].any(axis=1)]
     if not len(rows):
@@ -53,21 +53,21 @@ def triplets_from_rows(rows: Iterable[Sequence[Passage]], name: str = "triplets"
     """Triplets from rows of (text, author-set, document, field): anchor, positive, negatives; as many in each row."""
     places: dict[tuple[str, str], int] = {}
     about: list[tuple[int, int, int]] = []
-    found: list[list[int]] = []
+    numbered: list[list[int]] = []
     for row in rows:
-        found.append([])
+        numbered.append([])
         for text, authors, document, *field in row:
             at = places.setdefault((document, text), len(places))
             if at == len(about):
                 about.append((name_number(authors), name_number(document), name_number("".join(field))))
-            found[-1].append(at)
-    if not found:
+            numbered[-1].append(at)
+    if not numbered:
         raise InputError(f"there are no triplets in '{name}'")
-    if len({len(row) for row in found}) > 1:
+    if len({len(row) for row in numbered}) > 1:
         raise InputError(f"the rows of '{name}' have different numbers of negatives; give each the same number")
     texts = [text for _, text in places]
     labels, documents, fields = np.array(about, np.int64).T
-    return Triplets(name, texts, np.array(found), labels, documents, fields)
+    return Triplets(name, texts, np.array(numbered), labels, documents, fields)
 
 
 def open_triplets(path: Path, split: str = "train", names: Sequence[str] = ()) -> Triplets:

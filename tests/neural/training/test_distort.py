@@ -8,7 +8,7 @@ from trainees import triplets
 
 from idiograph.neural.training import distort
 from idiograph.neural.training.batches import Order
-from idiograph.neural.training.distort import WORD, Distorter, count_words, ending, with_distorted
+from idiograph.neural.training.distort import WORD, Distorter, add_distorted, count_words, ending
 from idiograph.runner import Workers
 
 COMMON = " ".join(f"{word} " * 5 for word in ("the", "of", "and", "was", "however"))
@@ -48,7 +48,7 @@ def test_nothing_is_replaced_where_no_share_is_asked_for():
 
 def test_distorted_twins_take_their_share_of_an_epoch_and_keep_rows_and_labels():
     parts = [triplets(40), triplets(60, 1)]
-    mixture, weights = with_distorted(parts, (), 0.25, (0.5, 1.0))
+    mixture, weights = add_distorted(parts, (), 0.25, (0.5, 1.0))
     assert [len(part) for part in mixture] == [40, 60, 40, 60]
     for part, twin in zip(parts, mixture[2:], strict=True):
         assert (twin.rows == part.rows).all()
@@ -60,7 +60,7 @@ def test_distorted_twins_take_their_share_of_an_epoch_and_keep_rows_and_labels()
 
 def test_without_distortion_nothing_is_added():
     parts = [triplets(8)]
-    assert with_distorted(parts, (2.0,), 0.0, (0.5, 1.0)) == (parts, (2.0,))
+    assert add_distorted(parts, (2.0,), 0.0, (0.5, 1.0)) == (parts, (2.0,))
 
 
 def test_several_processes_distort_as_one_does(monkeypatch):
@@ -71,7 +71,7 @@ def test_several_processes_distort_as_one_does(monkeypatch):
     found = []
     monkeypatch.setattr(distort, "CHUNK", 10)
     for workers in (Workers("inline"), Workers("processes", 2)):
-        mixture, _ = with_distorted(parts, (), 0.5, (0.5, 1.0), workers=workers)
+        mixture, _ = add_distorted(parts, (), 0.5, (0.5, 1.0), workers=workers)
         found.append([list(part.texts) for part in mixture])
     assert found[0] == found[1]
     assert found[0][2] != found[0][0]

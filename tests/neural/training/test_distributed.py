@@ -44,7 +44,7 @@ def gradients(backbone: Path, name: str) -> list[Tensor]:
     batches = batches_of(encoder, shared_author(), 6, process_rank(), world())
     batch = (replace(batches, teacher=Teacher(NGrams())) if name == TAUGHT else batches)[0]
     objective = Objective(LOSS_SETTINGS.get(name, TrainRecipe(tau=0.1)))
-    objective.taught = batch.taught
+    objective.teacher_scores = batch.teacher_scores
     Contrastive(encoder.model, objective)(batch.columns, batch.labels).backward()
     parameters = [*encoder.model.parameters(), objective.log_tau]
     average_gradients(parameters)

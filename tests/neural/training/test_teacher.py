@@ -43,16 +43,18 @@ class Says:
 
 
 def said_by(ranker, a, b):
-    return Teacher(ranker).lesson(a, b).judged().numpy()
+    return Teacher(ranker).lesson(a, b).judge().numpy()
 
 
 def test_agreement_is_least_where_both_choose_alike():
-    taught = torch.randn(4, 8, generator=torch.manual_seed(1))
-    matrix = (taught * 0.1 / 0.5).requires_grad_()  # the same, at the other temperature
-    agreement(arrange(matrix, 2), taught, TAU, 0.5).backward()
+    teacher_scores = torch.randn(4, 8, generator=torch.manual_seed(1))
+    matrix = (teacher_scores * 0.1 / 0.5).requires_grad_()  # the same, at the other temperature
+    agreement(arrange(matrix, 2), teacher_scores, TAU, 0.5).backward()
     assert matrix.grad.abs().max() < 1e-6
     off = (matrix.detach() + torch.eye(4, 8) * 0.05).requires_grad_()
-    assert agreement(arrange(off, 2), taught, TAU, 0.5) > agreement(arrange(matrix, 2), taught, TAU, 0.5)
+    assert agreement(arrange(off, 2), teacher_scores, TAU, 0.5) > agreement(
+        arrange(matrix, 2), teacher_scores, TAU, 0.5
+    )
 
 
 def test_a_teacher_who_is_sure_of_the_positive_says_what_infonce_says():
@@ -65,14 +67,14 @@ def test_a_teacher_who_is_sure_of_the_positive_says_what_infonce_says():
 def test_a_false_negative_takes_no_part_in_agreement():
     matrix = torch.randn(2, 4, generator=torch.manual_seed(3)).requires_grad_()
     scores = arrange(matrix, 2, torch.tensor([7, 8]), torch.tensor([7, 8, 9, 7]))
-    taught = torch.zeros(2, 4)
-    loss = agreement(scores, taught, TAU, 0.5)
+    teacher_scores = torch.zeros(2, 4)
+    loss = agreement(scores, teacher_scores, TAU, 0.5)
     loss.backward()
     assert torch.isfinite(loss)
     assert matrix.grad[0, 3] == 0
     assert matrix.grad[1, 3] != 0
-    taught[0, 3] = 100.0
-    assert agreement(scores, taught, TAU, 0.5).item() == pytest.approx(loss.item())
+    teacher_scores[0, 3] = 100.0
+    assert agreement(scores, teacher_scores, TAU, 0.5).item() == pytest.approx(loss.item())
 
 
 def test_a_teacher_adds_up_its_parts_and_takes_off_what_is_near_to_everything():
@@ -114,7 +116,7 @@ def test_a_large_batch_is_read_in_parts_and_judged_as_one(backbones, monkeypatch
 def test_a_teacher_reads_no_further_than_its_pupil(backbones):
     style = load(backbones["bert"], patch="ngram:2")
     short, long = ["a map of the harbour", "bees dance here"], ["a map of the harbour " + "bees sleep " * 20] * 2
-    ((seen, _),) = Teacher(style, longest=8).lesson(short, long).read.values()
+    ((seen, _),) = Teacher(style, longest=8).lesson(short, long).tokens.values()
     assert seen.shape == (4, 8)
 
 
@@ -135,11 +137,11 @@ def test_models_with_one_vocabulary_read_the_same_tokens_and_others_their_own(ba
 def test_each_device_is_taught_its_rows_of_the_whole_batch(backbones):
     encoder, order = trainee(backbones["bert"], patch="ngram:2"), Order([triplets(16)], 8)
     made = [encoder.model.tokenizer, encoder.prompt, 64]
-    whole = Batches(order, *made, teacher=Teacher(NGrams()))[1].taught
-    parts = [Batches(order, *made, rank, 2, Teacher(NGrams()))[1].taught for rank in (0, 1)]
+    whole = Batches(order, *made, teacher=Teacher(NGrams()))[1].teacher_scores
+    parts = [Batches(order, *made, rank, 2, Teacher(NGrams()))[1].teacher_scores for rank in (0, 1)]
     assert whole.shape == (8, 16)
     assert torch.equal(torch.cat(parts), whole)
-    assert Batches(order, *made)[1].taught is None
+    assert Batches(order, *made)[1].teacher_scores is None
 
 
 def taught_run(backbones, part, folder=None, **changes):
@@ -182,7 +184,7 @@ def test_in_chunks_the_gradient_of_a_taught_model_is_the_same(backbones):
         batches = Batches(
             Order([triplets(5)], 5), encoder.model.tokenizer, encoder.prompt, 64, teacher=Teacher(NGrams())
         )
-        objective.taught = batches[0].taught
+        objective.teacher_scores = batches[0].teacher_scores
         made = CachedContrastive(encoder.model, objective, chunk) if chunk else Contrastive(encoder.model, objective)
         made(batches[0].columns, batches[0].labels).backward()
         found.append([p.grad for p in encoder.model.parameters() if p.grad is not None])

@@ -18,12 +18,12 @@ from idiograph.neural.build import check_model_settings
 from idiograph.neural.layers import Centering
 from idiograph.neural.reader import PatchReader
 from idiograph.neural.training.batches import Batches, Order
-from idiograph.neural.training.loop import TrainingRun, fit_model, spaced
+from idiograph.neural.training.loop import TrainingRun, fit_model, validation_steps
 from idiograph.neural.training.optimize import blend_with_base, freeze, parameter_groups, schedule, snapshot
 from idiograph.neural.training.reporters import check_reporters
 from idiograph.neural.training.train import train_model_on
 from idiograph.neural.training.validate import Probe, draw_probe, examine
-from idiograph.neural.triplets import author_sets_differ, triplets_from_rows
+from idiograph.neural.triplets import drop_held_out_rows, triplets_from_rows
 from idiograph.presets import PRESETS
 from idiograph.recipe import TrainRecipe, make_recipe
 
@@ -225,8 +225,8 @@ def test_the_rate_rises_and_then_falls_as_a_cosine():
 
 
 def test_validation_can_become_ever_rarer():
-    assert sorted(spaced(60)) == [10, 15, 22, 33, 50, 60]
-    assert max(b - a for a, b in pairwise(sorted(spaced(20_000)))) == 1000
+    assert sorted(validation_steps(60)) == [10, 15, 22, 33, 50, 60]
+    assert max(b - a for a, b in pairwise(sorted(validation_steps(20_000)))) == 1000
 
 
 def test_a_checkpoint_between_two_readings_forgets_nothing(backbones, tmp_path):
@@ -436,11 +436,11 @@ def test_rows_that_are_held_out_elsewhere_are_not_trained_on():
     of_a_writer = triplets_from_rows([[("x", "A", "8"), ("y", "A", "9"), ("w", "Y", "y")]])
     of_a_document = triplets_from_rows([[("x", "E", "2a"), ("y", "E", "9"), ("w", "Y", "y")]])
     of_a_text = triplets_from_rows([[("said 3 b", "F", "7"), ("y", "F", "9"), ("w", "Y", "y")]])
-    kept = author_sets_differ(mine, [of_a_writer, of_a_document, of_a_text])
+    kept = drop_held_out_rows(mine, [of_a_writer, of_a_document, of_a_text])
     assert [mine.texts[at] for at in kept.rows[:, 0]] == ["said 4 a"]
-    assert len(author_sets_differ(mine, [])) == 4
+    assert len(drop_held_out_rows(mine, [])) == 4
     with pytest.raises(InputError, match="every row of 'triplets' is held out for validation or test"):
-        author_sets_differ(mine, [mine])
+        drop_held_out_rows(mine, [mine])
 
 
 @pytest.mark.parametrize(("keep_apart", "left_out"), [(True, 3), (False, 0)])

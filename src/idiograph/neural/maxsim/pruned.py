@@ -35,12 +35,12 @@ WORTH = 5e10  # operations from which on a first pass pays
 class Nearest:
     """For each text of the first side the numbers of the k best of the other and their scores, from the best down.
 
-    `again` is how many pairs were scored in 32 bits, of all.
+    `rescored` is how many pairs were scored in 32 bits, of all.
     """
 
     which: Ints  # (A, k)
     scores: Floats  # (A, k)
-    again: int
+    rescored: int
 
 
 def nearest_rows(
@@ -48,26 +48,26 @@ def nearest_rows(
 ) -> Nearest:
     """The `k` best texts of `b` for each text of `a`: those of `meansim` (or `maxsim`), ties in the order of `b`."""
     k = min(k, len(b))
-    which, scores, again = np.empty((len(a), k), np.int64), np.empty((len(a), k), np.float32), 0
+    which, scores, rescored = np.empty((len(a), k), np.int64), np.empty((len(a), k), np.float32), 0
     everything = WantedScores(k, *(np.zeros((1, len(b)), bool) for _ in range(3)))
     slack, blocks = first_pass(a, b, device)
     for block, rough in blocks:
         for at, row in enumerate(rough, block.start):
-            done = settle_scores(row, slack(at), everything, 0, lambda some, at=at: of_one(a, at, b, some))
+            done = make_exact(row, slack(at), everything, 0, lambda some, at=at: of_one(a, at, b, some))
             order = done[np.lexsort((done, -row[done]))[:k]]
-            which[at], scores[at], again = order, row[order], again + len(done)
+            which[at], scores[at], rescored = order, row[order], rescored + len(done)
         if progress:
             progress(block.stop, len(a), "scoring")
-    return Nearest(which, scores / a.lengths[:, None].astype(np.float32) if mean else scores, again)
+    return Nearest(which, scores / a.lengths[:, None].astype(np.float32) if mean else scores, rescored)
 
 
 def fast_score_blocks(a: Patches, b: Patches, mean: bool, wanted: Callable[[slice], WantedScores]) -> Blocks:
     """Blocks of texts of `a` with their scores against all of `b`, the way that is fastest here: a small collection, or a
     machine that is no faster in fewer bits, needs no first pass."""
-    return settle_rows(a, b, mean, wanted) if worth_it(a, b) else score_rows(a, b, mean)
+    return score_rows_pruned(a, b, mean, wanted) if first_pass_pays(a, b) else score_rows(a, b, mean)
 
 
-def settle_rows(
+def score_rows_pruned(
     a: Patches, b: Patches, mean: bool, wanted: Callable[[slice], WantedScores], device: str = "auto"
 ) -> Blocks:
     """Blocks of texts of `a` with their scores against all of `b`; those that anything depends on are exact."""
@@ -75,11 +75,11 @@ def settle_rows(
     for block, scores in blocks:
         needs = wanted(block)
         for at, row in enumerate(scores, block.start):
-            settle_scores(row, slack(at), needs, at - block.start, lambda some, at=at: of_one(a, at, b, some))
+            make_exact(row, slack(at), needs, at - block.start, lambda some, at=at: of_one(a, at, b, some))
         yield block, scores / a.lengths[block, None].astype(np.float32) if mean else scores
 
 
-def worth_it(a: Patches, b: Patches) -> bool:
+def first_pass_pays(a: Patches, b: Patches) -> bool:
     """Does a first pass in fewer bits save time here?"""
     operations = 2.0 * len(a.vectors) * len(b.vectors) * a.vectors.shape[1]
     return operations >= WORTH and (on_gpu("auto", a) or has_8_bits())
@@ -104,27 +104,27 @@ def has_8_bits() -> bool:
     return all(bool((found == LARGEST**2 * 256).all()) for found in products)
 
 
-def settle_scores(row: Floats, slack: Floats, wanted: WantedScores, at: int, score: Callable[[Ints], Floats]) -> Ints:
+def make_exact(row: Floats, slack: Floats, wanted: WantedScores, at: int, score: Callable[[Ints], Floats]) -> Ints:
     """Put exact scores wherever something depends on them, in place; returns where."""
     out, pivots = wanted.out[at], wanted.pivots[at]
     done = np.zeros(len(row), bool)
 
-    def do(some: Bools) -> None:
+    def score_where(some: Bools) -> None:
         new = np.flatnonzero(some & ~done)
         if len(new):
             row[new] = score(new)
             done[new] = True
 
-    do(wanted.marked[at] | pivots)
+    score_where(wanted.marked[at] | pivots)
     ranked = np.where(out, -np.inf, row)
     k = min(wanted.depth, len(row) - int(out.sum()))
     if k:
         head = np.zeros(len(row), bool)
         head[np.argpartition(ranked, len(row) - k)[len(row) - k :]] = True
-        do(head)
-        do((row + slack >= row[head].min()) & ~out)  # the k-th best is no worse than the worst of any k
+        score_where(head)
+        score_where((row + slack >= row[head].min()) & ~out)  # the k-th best is no worse than the worst of any k
     if pivots.any():
-        do((np.abs(row - row[pivots].max()) <= slack) & ~out)
+        score_where((np.abs(row - row[pivots].max()) <= slack) & ~out)
     return np.flatnonzero(done)
 
 
@@ -183,14 +183,14 @@ def in_8_bits(a: Patches, left: Rounded, b: Patches, right: Rounded) -> Blocks:
     notices. A tile times a block of anchors is one product, whose maximum is taken while it is in the cache.
     """
     order = np.argsort(b.lengths, kind="stable")
-    shelf = tuple(length_runs(b.lengths[order], TILE_ROWS))
-    stack = right.vectors[torch.from_numpy(np.concatenate([places(b, order, run) for run in shelf]))]
+    tiles = tuple(length_runs(b.lengths[order], TILE_ROWS))
+    stack = right.vectors[torch.from_numpy(np.concatenate([places(b, order, run) for run in tiles]))]
     scales = right.scales[order]
     for block in score_tiles(a.lengths, ANCHOR_ROWS):
         first, count = int(a.starts[block][0]), int(a.lengths[block].sum())
         turned = torch.zeros(stack.shape[1], -(-count // STEP) * STEP, dtype=torch.int8)  # (d, rows)
         turned[:, :count] = left.vectors[first : first + count].T
-        sums = sums_of(stack, shelf, turned, a.starts[block] - first)
+        sums = sums_of(stack, tiles, turned, a.starts[block] - first)
         scores = np.empty_like(sums)
         scores[:, order] = sums * scales[None] * left.scales[block, None]
         yield block, scores
@@ -203,13 +203,13 @@ def places(b: Patches, order: Ints, run: tuple[int, int, int]) -> Ints:
     return (b.starts[texts, None] + within).ravel()
 
 
-def sums_of(stack: Tensor, shelf: tuple[tuple[int, int, int], ...], turned: Tensor, starts: Ints) -> Floats:
-    """(anchors, texts as they lie on the shelf): sums of best matches, still in whole numbers."""
-    found = np.empty((len(starts), shelf[-1][1]), np.float32)
-    widest = max((last - first) * longest for first, last, longest in shelf)
+def sums_of(stack: Tensor, tiles: tuple[tuple[int, int, int], ...], turned: Tensor, starts: Ints) -> Floats:
+    """(anchors, texts in the order of the tiles): sums of best matches, still in whole numbers."""
+    found = np.empty((len(starts), tiles[-1][1]), np.float32)
+    widest = max((last - first) * longest for first, last, longest in tiles)
     room = torch.empty(widest * turned.shape[1], dtype=torch.int32)
     begin = 0
-    for first, last, longest in shelf:
+    for first, last, longest in tiles:
         end = begin + (last - first) * longest
         products = room[: (end - begin) * turned.shape[1]].view(end - begin, -1)
         torch.ops.aten._int_mm.out(stack[begin:end], turned, out=products)

@@ -28,18 +28,18 @@ READERS = 4  # threads in which batches are made ahead where a teacher counts wo
 CHARS = 6.0  # characters a token at most, on average: longer texts are cut by the model's window anyway
 
 
-class TeacherView(Protocol):
-    """What a teacher has to look at; `judged` says how near every candidate is to each of this device's anchors."""
+class Lesson(Protocol):
+    """What a teacher has to look at; `judge` says how near every candidate is to each of this device's anchors."""
 
-    def to(self, device: torch.device) -> "TeacherView": ...
+    def to(self, device: torch.device) -> "Lesson": ...
 
-    def judged(self) -> Tensor: ...
+    def judge(self) -> Tensor: ...
 
 
-class Teaching(Protocol):
+class LessonMaker(Protocol):
     """Makes lessons of anchors and candidates: all positives of the whole batch, then all negatives."""
 
-    def lesson(self, anchors: Sequence[str], others: Sequence[str], rows: slice) -> TeacherView: ...
+    def lesson(self, anchors: Sequence[str], others: Sequence[str], rows: slice) -> Lesson: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,12 +51,12 @@ class TrainingBatch:
     labels: Tensor  # (rows, columns) author-set of each text
     tokens: int  # without padding
     prompted: bool = False
-    lesson: TeacherView | None = None  # the same batch, the whole of it, for a teacher
+    lesson: Lesson | None = None  # the same batch, the whole of it, for a teacher
 
     @property
-    def taught(self) -> Tensor | None:
+    def teacher_scores(self) -> Tensor | None:
         """What the teacher makes of it: (rows, candidates of the whole batch)."""
-        return None if self.lesson is None else self.lesson.judged()
+        return None if self.lesson is None else self.lesson.judge()
 
     @property
     def columns(self) -> list[dict[str, Any]]:
@@ -192,7 +192,7 @@ class Batches:
     longest: int = 512
     rank: int = 0
     world: int = 1
-    teacher: Teaching | None = None
+    teacher: LessonMaker | None = None
 
     def __post_init__(self) -> None:
         if self.order.size % self.world:
@@ -203,26 +203,26 @@ class Batches:
 
     def __getitem__(self, step: int) -> TrainingBatch:
         """This device's part of the batch at `step`; the parts in order of rank are the whole batch in its order."""
-        return self._made(self.order[step])
+        return self._make(self.order[step])
 
-    def _made(self, whole: Ints) -> TrainingBatch:
-        chosen, sources = whole[self._own], self.order.sources
+    def _make(self, whole: Ints) -> TrainingBatch:
+        chosen, sources = whole[self._own_rows], self.order.sources
         columns = [[(sources[s], at) for s, r in chosen for at in (sources[s].rows[r, c],)] for c in range(self.width)]
         labels = [[source.labels[at] for source, at in column] for column in columns]
         texts = [source.texts[at] for column in columns for source, at in column]
         ids, mask = encode_texts(self.tokenizer, texts, self.prompt, self.longest)
         label = torch.from_numpy(np.array(labels, np.int64).T.copy())
-        return TrainingBatch(ids, mask, label, int(mask.sum()), bool(self.prompt), self._lesson(whole))
+        return TrainingBatch(ids, mask, label, int(mask.sum()), bool(self.prompt), self._make_lesson(whole))
 
-    def _lesson(self, whole: Ints) -> TeacherView | None:
+    def _make_lesson(self, whole: Ints) -> Lesson | None:
         if self.teacher is None:
             return None
         rows = [(self.order.sources[s], self.order.sources[s].rows[r]) for s, r in whole]
         columns = [[source.texts[row[c]] for source, row in rows] for c in range(self.width)]
-        return self.teacher.lesson(columns[0], [text for column in columns[1:] for text in column], self._own)
+        return self.teacher.lesson(columns[0], [text for column in columns[1:] for text in column], self._own_rows)
 
     @property
-    def _own(self) -> slice:
+    def _own_rows(self) -> slice:
         """This device's rows of a whole batch."""
         share = self.order.size // self.world
         return slice(self.rank * share, (self.rank + 1) * share)
@@ -234,7 +234,7 @@ class Batches:
 
     def run(self, first: int, last: int) -> Iterator[TrainingBatch]:
         """The batches of the steps from `first` up to `last`, made ahead in other threads."""
-        jobs = (partial(self._made, self.order[step]) for step in range(first, last))
+        jobs = (partial(self._make, self.order[step]) for step in range(first, last))
         return prefetch(jobs, 1 if self.teacher is None else READERS)
 
 

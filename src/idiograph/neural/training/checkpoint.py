@@ -37,13 +37,13 @@ def random_state() -> State:
     return state | ({"cuda": torch.cuda.get_rng_state()} if torch.cuda.is_available() else {})
 
 
-def restore_chance(state: State) -> None:
+def restore_random_state(state: State) -> None:
     torch.set_rng_state(state["cpu"])
     if "cuda" in state and torch.cuda.is_available():
         torch.cuda.set_rng_state(state["cuda"])
 
 
-def chance_of_all() -> list[State]:
+def random_states() -> list[State]:
     """The same of every device, for the first one to write down."""
     if world() == 1:
         return [random_state()]

@@ -69,7 +69,7 @@ def like_original(word: str, other: str) -> str:
     return other.capitalize() if word[:1].isupper() else other
 
 
-def with_distorted(
+def add_distorted(
     parts: Sequence[Triplets],
     weights: Sequence[float],
     share: float,

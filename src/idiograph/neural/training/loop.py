@@ -140,7 +140,7 @@ class TrainingRun:
         whole = torch.zeros((), device=self.model.device)
         for part in batch:
             with self.autocast():
-                self.objective.taught = part.taught
+                self.objective.teacher_scores = part.teacher_scores
                 loss = self.loss(part.columns, part.labels)
             self.scaler.scale(loss).backward()
             whole += loss.detach()
@@ -179,7 +179,7 @@ class TrainingRun:
     def due(self, every: int | str) -> bool:
         done = self.meter.done
         if every == "log":
-            return done in spaced(self.total)
+            return done in validation_steps(self.total)
         interval = max(self.total // 10, 1) if isinstance(every, str) else every
         return done % interval == 0 or done == self.total
 
@@ -201,7 +201,7 @@ class TrainingRun:
 
     def validate(self) -> None:
         """Read the probes on the first device, and remember the weights if they are the best so far."""
-        with self.shadow.shown():
+        with self.shadow.with_averages():
             found = self.examine()
             if found["score"] > self.best.get("score", -math.inf):
                 self.best, self.best_step, self.best_state = found, self.meter.done, snapshot(self.model, "cpu")
@@ -217,7 +217,7 @@ class TrainingRun:
     def save(self) -> None:
         if self.folder is None:
             return
-        chance = checkpoint.chance_of_all()
+        chance = checkpoint.random_states()
         if process_rank() == 0:
             parts = {
                 "model": self.model,
@@ -247,12 +247,12 @@ class TrainingRun:
         self.best_state = checkpoint.load_checkpoint(self.folder / checkpoint.BEST) if self.best else {}
         self.history = state["history"]
         self.meter.restore(*state["meter"])
-        checkpoint.restore_chance(state["chance"][process_rank()])
+        checkpoint.restore_random_state(state["chance"][process_rank()])
 
     def finish(self) -> Result:
         """Leave the best weights in the model, moved back towards the base if that was asked for."""
         share = self.recipe.average_with_base
-        with self.shadow.shown():
+        with self.shadow.with_averages():
             last = snapshot(self.model, "cpu")
         measures = self.best
         blend_with_base(last, self.base, share)
@@ -289,7 +289,7 @@ def choose_precision(recipe: TrainRecipe, device: torch.device) -> str:
     return recipe.precision
 
 
-def spaced(total: int, first: int = 10, growth: float = 1.5, widest: int = 1000) -> set[int]:
+def validation_steps(total: int, first: int = 10, growth: float = 1.5, widest: int = 1000) -> set[int]:
     """Steps that lie ever further apart: most is learned early. The published spacing, and the last step."""
     steps, at = {total}, float(first)
     while at < total:

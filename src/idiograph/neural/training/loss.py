@@ -74,10 +74,10 @@ def infonce(scores: Scores, tau: Tensor) -> Tensor:
     return nn.functional.cross_entropy(logits, scores.positive)
 
 
-def agreement(scores: Scores, taught: Tensor, tau: Tensor, sharpness: float) -> Tensor:
+def agreement(scores: Scores, teacher_scores: Tensor, tau: Tensor, sharpness: float) -> Tensor:
     """Cross-entropy of what a teacher would choose among the candidates; it is least where both choose alike. A false
     negative takes no part."""
-    logits, wanted = scores.matrix / tau, taught.to(scores.matrix) / sharpness
+    logits, wanted = scores.matrix / tau, teacher_scores.to(scores.matrix) / sharpness
     if scores.false is not None:
         logits, wanted = (t.masked_fill(scores.false, -torch.inf) for t in (logits, wanted))
     said = logits.log_softmax(dim=1)
@@ -126,7 +126,7 @@ class Objective(nn.Module):
         self.register_buffer("started", torch.tensor(recipe.tau != "learn" or recipe.score == "meansim"))
         if recipe.decay != "none":
             self.rate = nn.Parameter(torch.tensor(RATE))
-        self.taught: Tensor | None = None  # what a teacher makes of the batch that comes next
+        self.teacher_scores: Tensor | None = None  # what a teacher makes of the batch that comes next
         self.negatives = torch.zeros(())  # candidates from which an anchor of the last batch was to tell its positive
 
     @property
@@ -160,9 +160,11 @@ class Objective(nn.Module):
         scores = arrange(found, len(roles) - 1, own, None if sets is None else sets[:, 1:].T.flatten())
         self._count(scores)
         loss = LOSSES[self.recipe.loss](scores, self.tau, self.recipe)
-        if self.taught is not None:
+        if self.teacher_scores is not None:
             share = self.recipe.teaching
-            loss = (1 - share) * loss + share * agreement(scores, self.taught, self.tau, self.recipe.teacher_tau)
+            loss = (1 - share) * loss + share * agreement(
+                scores, self.teacher_scores, self.tau, self.recipe.teacher_tau
+            )
         if not self.recipe.symmetric:
             return loss
         found = self.score(roles[1], gather_roles(roles[:1]))

@@ -128,7 +128,7 @@ class Shadow:
                 self.state[name].lerp_(value.to(self.state[name]), 1 - self.decay)
 
     @contextmanager
-    def shown(self) -> Iterator[None]:
+    def with_averages(self) -> Iterator[None]:
         """The model with the averaged weights, inside this block."""
         if not self.decay:
             yield

@@ -1,8 +1,9 @@
-"""Learning from other rankers: what they make of a batch together, for a model to agree with.
+"""Learning from other rankers: the scores that they give to a batch together, for a model to agree with.
 
-A label says which passage is the positive; a teacher says of every passage how near it is. Models are read both ways, because
-likeness has no direction, and some of what a passage gets from all anchors is taken off, because some are near to everything.
-Rankers without a model judge while the batch is made, in another thread; models look at it where they are, all at once.
+A label says which passage is the positive; a teacher says of every passage how near it is. Models read every pair both ways,
+because likeness has no direction, and half of a passage's mean score over the anchors is taken off, because some passages are
+near to everything. Rankers without a model score a batch while it is made, in another thread; models score it where they
+are, all at once.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,24 +30,24 @@ EVERY = slice(None)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TeacherBatch:
-    """A batch as a teacher sees it: token ids for its models, and what the rankers without a model have said."""
+    """A batch as a teacher sees it: the scores of its rankers without a model, and token ids for its models."""
 
     teacher: "Teacher"
-    said: Tensor  # (anchors, others)
-    read: Mapping[str, tuple[Tensor, Tensor]]  # for each way of reading the ids and mask of all texts, anchors first
+    baseline_scores: Tensor  # (anchors, others)
+    tokens: Mapping[str, tuple[Tensor, Tensor]]  # for each way of reading the ids and mask of all texts, anchors first
     rows: slice  # of the anchors, those that this device trains on
 
     def to(self, device: torch.device) -> "TeacherBatch":
-        there = {"device": device, "non_blocking": True}
-        moved = {way: (ids.to(**there), mask.to(**there)) for way, (ids, mask) in self.read.items()}
-        return replace(self, said=self.said.to(**there), read=moved)
+        place = {"device": device, "non_blocking": True}
+        moved = {way: (ids.to(**place), mask.to(**place)) for way, (ids, mask) in self.tokens.items()}
+        return replace(self, baseline_scores=self.baseline_scores.to(**place), tokens=moved)
 
     @torch.no_grad()
-    def judged(self) -> Tensor:
+    def judge(self) -> Tensor:
         """How near each of the others is to each anchor: (anchors, others), each row with mean 0 and spread 1."""
-        total = self.said
-        for member in self.teacher.models:
-            total = total + member.weight * member.likeness(*self.read[member.way], len(total))
+        total = self.baseline_scores
+        for model in self.teacher.models:
+            total = total + model.weight * model.score_both_ways(*self.tokens[model.way], len(total))
         return standardize(total - POPULAR * total.mean(dim=0))[self.rows]
 
 
@@ -55,19 +56,19 @@ class Teacher:
 
     def __init__(self, ranker: Ranker, longest: int = 512, device: str | torch.device | None = None) -> None:
         parts = ranker.parts if isinstance(ranker, Blend) else ((1.0, ranker),)
-        self.models = tuple(Member.of(weight, one, device) for weight, one in parts if has_model(one))
+        self.models = tuple(TeacherModel.of(weight, one, device) for weight, one in parts if has_model(one))
         self.others = tuple((weight, one) for weight, one in parts if not has_model(one))
         self.longest = longest
 
     def lesson(self, anchors: Sequence[str], others: Sequence[str], rows: slice = EVERY) -> TeacherBatch:
         """What can be done before the batch is where the models are."""
-        said = np.zeros((len(anchors), len(others)))
+        scores = np.zeros((len(anchors), len(others)))
         for weight, ranker in self.others:
-            said += weight * standard_rows(ranker.compare(anchors, others))
+            scores += weight * standard_rows(ranker.compare(anchors, others))
         texts = [*anchors, *others]
-        ways = {member.way: member for member in self.models}  # models with one vocabulary read the same tokens
-        read = {way: member.encode(texts, self.longest) for way, member in ways.items()}
-        return TeacherBatch(self, torch.from_numpy(said.astype(np.float32)), read, rows)
+        ways = {model.way: model for model in self.models}  # models with one vocabulary read the same tokens
+        tokens = {way: model.encode(texts, self.longest) for way, model in ways.items()}
+        return TeacherBatch(self, torch.from_numpy(scores.astype(np.float32)), tokens, rows)
 
 
 def has_model(ranker: Ranker) -> bool:
@@ -75,8 +76,8 @@ def has_model(ranker: Ranker) -> bool:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Member:
-    """A model that teaches, with what its word counts for."""
+class TeacherModel:
+    """A model that teaches, with the weight of its scores."""
 
     weight: float
     encoder: Any
@@ -84,23 +85,24 @@ class Member:
     way: str  # what becomes of a text before the model sees it: a hash of tokenizer, prompt and window
 
     @classmethod
-    def of(cls, weight: float, style: Any, device: str | torch.device | None) -> "Member":
+    def of(cls, weight: float, style: Any, device: str | torch.device | None) -> "TeacherModel":
         """The model of a style, set to read at its grain."""
         encoder = style.encoder
         encoder.layer.patch, encoder.layer.keep = style.patch, style.keep
         encoder.model.eval()
         if device is not None:
             encoder.model.to(device)
-        said = (encoder.model.tokenizer.backend_tokenizer.to_str(), encoder.prompt, encoder.window)
-        return cls(weight, encoder, style.score == "meansim", sha256(repr(said).encode()).hexdigest())
+        way = (encoder.model.tokenizer.backend_tokenizer.to_str(), encoder.prompt, encoder.window)
+        return cls(weight, encoder, style.score == "meansim", sha256(repr(way).encode()).hexdigest())
 
     def encode(self, texts: Sequence[str], longest: int) -> tuple[Tensor, Tensor]:
-        return encode_texts(self.encoder.model.tokenizer, texts, self.encoder.prompt, min(longest, self.encoder.window))
+        longest = min(longest, self.encoder.window)
+        return encode_texts(self.encoder.model.tokenizer, texts, self.encoder.prompt, longest)
 
-    def likeness(self, ids: Tensor, mask: Tensor, anchors: int) -> Tensor:
+    def score_both_ways(self, ids: Tensor, mask: Tensor, anchors: int) -> Tensor:
         """The mean of both directions, each on one scale: (anchors, others)."""
-        read = [self._read(*part) for part in zip(ids.split(TEXTS), mask.split(TEXTS), strict=True)]
-        vectors, kept = stack([v for v, _ in read], [k for _, k in read])
+        parts = [self._read(*part) for part in zip(ids.split(TEXTS), mask.split(TEXTS), strict=True)]
+        vectors, kept = stack([v for v, _ in parts], [k for _, k in parts])
         a, b = (vectors[:anchors], kept[:anchors]), (vectors[anchors:], kept[anchors:])
         return (standardize(self._scores(a, b)) + standardize(self._scores(b, a).T)) / 2
 

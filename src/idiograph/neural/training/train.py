@@ -13,7 +13,7 @@ from idiograph.neural.build import build_model, check_model_settings
 from idiograph.neural.encoder import TorchEncoder
 from idiograph.neural.training.adapters import merge_adapters, merged_weights
 from idiograph.neural.training.batches import Batches, Order
-from idiograph.neural.training.distort import with_distorted
+from idiograph.neural.training.distort import add_distorted
 from idiograph.neural.training.distributed import join_processes, process_rank, world
 from idiograph.neural.training.loop import Log, Result, check_training_settings, fit_model
 from idiograph.neural.training.loss import WITH_TAU
@@ -22,7 +22,7 @@ from idiograph.neural.training.rarity import weigh_wording
 from idiograph.neural.training.reporters import reporting
 from idiograph.neural.training.teacher import Teacher
 from idiograph.neural.training.validate import draw_probe
-from idiograph.neural.triplets import Triplets, author_sets_differ, open_triplets
+from idiograph.neural.triplets import Triplets, drop_held_out_rows, open_triplets
 from idiograph.recipe import TrainRecipe
 from idiograph.runner import Progress
 from idiograph.store import MANIFEST, Manifest, digest, locked_folder, seal, timestamp
@@ -91,7 +91,7 @@ def check_settings(recipe: TrainRecipe, teacher: Ranker | None) -> None:
 def hold_out(parts: Sequence[Triplets], checks: Mapping[str, Triplets], folders: Sequence[Path]) -> list[Triplets]:
     """The collections without the rows in which anything is validated or tested on, in any of the folders."""
     tests = [part for path in folders if (part := open_split(path, "test"))]
-    return [author_sets_differ(part, [*checks.values(), *tests]) for part in parts]
+    return [drop_held_out_rows(part, [*checks.values(), *tests]) for part in parts]
 
 
 def make_batches(
@@ -99,7 +99,7 @@ def make_batches(
 ) -> Batches:
     """This device's batches of the collections, of their distorted twins if there are any, and of the teacher's lessons."""
     weights = collection_weights(recipe, parts)
-    mixture, weights = with_distorted(parts, weights, recipe.distort, recipe.distorted_words, recipe.seed)
+    mixture, weights = add_distorted(parts, weights, recipe.distort, recipe.distorted_words, recipe.seed)
     order = Order(mixture, recipe.batch * world(), weights, recipe.mixing, recipe.seed, recipe.max_length)
     lessons = Teacher(teacher, recipe.max_length, encoder.model.device) if teacher else None
     reading = encoder.model.tokenizer, encoder.prompt, recipe.max_length
