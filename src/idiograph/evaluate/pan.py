@@ -97,23 +97,6 @@ def read_pan_answers(path: Path) -> dict[str, float]:
     return found
 
 
-def write_lines(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
-    with path.open("w", encoding="utf-8") as stream:
-        stream.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-
-
-def write_pairs(pairs: Iterable[PanPair], path: Path) -> None:
-    write_lines(({"id": p.id, **p.more, "pair": list(p.texts)} for p in pairs), path)
-
-
-def write_truth(truth: Iterable[Truth], path: Path) -> None:
-    write_lines(({"id": t.id, "same": t.same, "authors": list(t.authors)} for t in truth), path)
-
-
-def write_pan_answers(answers: Mapping[str, float], path: Path) -> None:
-    write_lines(({"id": name, "value": value} for name, value in answers.items()), path)
-
-
 def scores(truth: Sequence[Truth], answers: Mapping[str, float]) -> dict[str, float]:
     """auc, c@1, f05u, f1, brier and their mean, `overall`, to three digits: what the official evaluator prints.
 

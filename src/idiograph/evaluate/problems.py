@@ -1,11 +1,11 @@
 """PAN19 attribution problems: known texts of some candidates, and unknown texts by them or by somebody else.
 
-Reads and writes the shared task's folders (`collection-info.json`, `problem00001/candidate00001/known00001.txt`, …), its
-answers and its truth; reads the same as JSON lines, one text a line with `problem`, `doc_type`, `authors` and `lang`.
+Reads the shared task's folders (`collection-info.json`, `problem00001/candidate00001/known00001.txt`, …) and its truth, or
+the same as JSON lines, one text a line with `problem`, `doc_type`, `authors` and `lang`; reads and writes its answers.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,6 +30,11 @@ class Problem:
     def candidates(self) -> list[str]:
         return sorted(self.known)
 
+    @property
+    def answerable(self) -> list[str]:
+        """The file names of the unknown texts that one of the candidates wrote."""
+        return [file for file in sorted(self.unknown) if self.truth.get(file, NOBODY) != NOBODY]
+
 
 def read_problems(source: Path, lang: str | None = None) -> list[Problem]:
     """The problems of a folder or a JSON lines file, in one language or all."""
@@ -42,6 +47,14 @@ def read_problems(source: Path, lang: str | None = None) -> list[Problem]:
             f"'{source}' has no problem in '{lang}'; there are {', '.join(sorted({p.lang for p in found}))}"
         )
     return chosen
+
+
+def problems_by_language(source: Path) -> dict[str, list[Problem]]:
+    """The problems that have an unknown text by one of their candidates, of every language."""
+    problems = [problem for problem in read_problems(source) if problem.answerable]
+    if not problems:
+        raise InputError(f"no unknown text in '{source}' is by one of the candidates")
+    return {lang: [each for each in problems if each.lang == lang] for lang in sorted({p.lang for p in problems})}
 
 
 def load_json(path: Path) -> Any:
@@ -126,34 +139,6 @@ def from_rows(name: str, rows: Sequence[Mapping[str, Any]]) -> Problem:
     return Problem(name, rows[0]["lang"], {name: tuple(texts) for name, texts in known.items()}, unknown, by_known)
 
 
-def write_problems(problems: Iterable[Problem], folder: Path) -> None:
-    """Write the shared task's folders, from which `read_problems` reads the same problems."""
-    listing = []
-    for problem in problems:
-        write_problem(problem, folder / problem.name)
-        listing.append({"problem-name": problem.name, "language": problem.lang, "encoding": "UTF-8"})
-    write_json_lines(folder / COLLECTION, listing)
-
-
-def write_problem(problem: Problem, folder: Path) -> None:
-    for name, texts in problem.known.items():
-        (folder / name).mkdir(parents=True, exist_ok=True)
-        for number, text in enumerate(texts, 1):
-            (folder / name / f"known{number:05d}.txt").write_text(text, encoding="utf-8")
-    (folder / "unknown").mkdir(parents=True, exist_ok=True)
-    for file, text in problem.unknown.items():
-        (folder / "unknown" / file).write_text(text, encoding="utf-8")
-    candidates = [{"author-name": name} for name in problem.candidates]
-    write_json_lines(folder / ABOUT, {"unknown-folder": "unknown", "candidate-authors": candidates})
-    if problem.truth:
-        told = [{"unknown-text": file, "true-author": writer} for file, writer in problem.truth.items()]
-        write_json_lines(folder / TRUTH, {"ground_truth": told})
-
-
-def write_json_lines(path: Path, value: Any) -> None:
-    path.write_text(json.dumps(value, indent=1), encoding="utf-8")
-
-
 def read_problem_answers(folder: Path, problem: str) -> dict[str, str]:
     """What a system said: file name → candidate; of two answers for one text the first counts."""
     path = folder / f"answers-{problem}.json"
@@ -170,7 +155,8 @@ def write_problem_answers(answers: Mapping[str, str], folder: Path, problem: str
     """Write `answers-PROBLEM.json`; returns it."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"answers-{problem}.json"
-    write_json_lines(path, [{"unknown-text": file, "predicted-author": name} for file, name in answers.items()])
+    rows = [{"unknown-text": file, "predicted-author": name} for file, name in answers.items()]
+    path.write_text(json.dumps(rows, indent=1), encoding="utf-8")
     return path
 
 

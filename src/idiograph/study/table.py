@@ -25,6 +25,10 @@ class Cell:
         return not math.isnan(self.value)
 
     @property
+    def numbers(self) -> tuple[float, float, float, float]:
+        return self.value, self.low, self.high, self.published
+
+    @property
     def shown(self) -> str:
         return "–" if math.isnan(self.value) else f"{self.value:.{self.digits}f}"
 
@@ -66,6 +70,15 @@ class Table:
         """The table without rows of which nobody knows anything."""
         known = [row for row in self.rows if any(cell.known or cell.theirs for cell in row.cells)]
         return replace(self, rows=tuple(known))
+
+
+def slug_of(name: str) -> str:
+    """A name as part of a file name.
+
+    >>> slug_of("MiniLM ngram:2")
+    'minilm-ngram-2'
+    """
+    return "".join(c if c.isalnum() else "-" for c in name.lower()).strip("-")
 
 
 def latex(table: Table) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 import numpy as np
 
 from idiograph.evaluate.published import COST, STORAGE
-from idiograph.study.table import NAN, Cell, Table, TableRow
-from idiograph.study.tables.granularity import grain_name, slug_of
+from idiograph.study.table import NAN, Cell, Table, TableRow, slug_of
+from idiograph.study.tables.granularity import grain_name
 from idiograph.style.patches import Patches, unit_vectors
 from idiograph.style.score import maxsim
 

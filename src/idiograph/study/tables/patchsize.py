@@ -6,10 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from idiograph.evaluate.published import COEFFICIENT, MEASURES, PATCH_SIZES
-from idiograph.study.bench import Doubles, Ints
-from idiograph.study.outcomes import Sample, StudyOutcomes
-from idiograph.study.table import NAN, Cell, Table, TableRow
-from idiograph.study.tables.granularity import slug_of
+from idiograph.plots.tables import SizeChoices
+from idiograph.study.outcomes import Doubles, Ints, Sample, StudyOutcomes
+from idiograph.study.table import NAN, Cell, Table, TableRow, slug_of
 
 SIZES = (1, 2, 3, 4, 5)
 SHAPES: dict[str, Callable[[Doubles], Doubles]] = {
@@ -92,6 +91,13 @@ def fit_curve(one: Curve) -> dict[str, Cell]:
     return found
 
 
+def drawn_curve(one: Curve, points: int = 60) -> SizeChoices:
+    """The choices of a curve and the shapes fitted to them, for a figure."""
+    fine = np.linspace(one.lengths.min(), one.lengths.max(), points)
+    fits = {shape: coefficient(one.lengths, one.best, shape)[0] * line(fine) for shape, line in SHAPES.items()}
+    return SizeChoices(one.lengths, one.best_resampled, fine, fits, COEFFICIENT * np.sqrt(fine))
+
+
 def interval_of_values(values: Doubles) -> tuple[float, float]:
     low, high = np.quantile(values, (0.025, 0.975))
     return float(low), float(high)
@@ -105,26 +111,26 @@ def published_fit() -> dict[str, float]:
 
 
 def samples_of(
-    found: StudyOutcomes, backbone: str, measure: str, stage: str
+    study: StudyOutcomes, backbone: str, measure: str, stage: str
 ) -> tuple[list[list[Sample]], list[float]] | None:
     rows, lengths = [], []
-    token = found.outcome(backbone, "ngram:1", stage)
+    token = study.outcome(backbone, "ngram:1", stage)
     if token is None:
         return None
-    for size in found.lengths:
-        row = [found.measure(found.outcome(backbone, f"ngram:{n}", stage), measure, size) for n in SIZES]
+    for size in study.lengths:
+        row = [study.measure(study.outcome(backbone, f"ngram:{n}", stage), measure, size) for n in SIZES]
         if any(one is None for one in row):
             return None
         rows.append([one for one in row if one is not None])
-        lengths.append(found.patches(token, size))
+        lengths.append(study.patches(token, size))
     return rows, lengths
 
 
-def patch_size_table(found: StudyOutcomes, backbone: str, stage: str = "main") -> Table | None:
+def patch_size_table(study: StudyOutcomes, backbone: str, stage: str = "main") -> Table | None:
     """One column a measure."""
     columns: dict[str, dict[str, Cell]] = {}
     for measure in MEASURES:
-        given = samples_of(found, backbone, measure, stage)
+        given = samples_of(study, backbone, measure, stage)
         if given is None:
             return None
         columns[measure] = fit_curve(curve(*given))
@@ -137,7 +143,7 @@ def patch_size_table(found: StudyOutcomes, backbone: str, stage: str = "main") -
         "The best patch size of 1 to 5 for each length of span, and curves of one parameter through them. The published "
         "column is recomputed from the paper's six points. Resamples draw author-sets and choose the best size anew."
     )
-    title = f"The best patch size as a function of length, {backbone}, {found.loss(stage)}"
+    title = f"The best patch size as a function of length, {backbone}, {study.loss(stage)}"
     return Table(f"patch-size-{stage}-{slug_of(backbone)}", title, MEASURES, tuple(rows), text, "quantity")
 
 
@@ -145,27 +151,27 @@ def with_published(cell: Cell, published: float) -> Cell:
     return Cell(cell.value, cell.low, cell.high, published, cell.digits)
 
 
-def best_sizes(found: StudyOutcomes, backbone: str, stage: str = "main") -> Table | None:
+def best_sizes(study: StudyOutcomes, backbone: str, stage: str = "main") -> Table | None:
     """The best size itself, by length and measure; the interval is that of the choice, not of a mean."""
     rows: list[list[Cell]] = []
     lengths: list[float] = []
     for measure in MEASURES:
-        given = samples_of(found, backbone, measure, stage)
+        given = samples_of(study, backbone, measure, stage)
         if given is None:
             return None
         one = curve(*given)
         lengths = given[1]
         limits = np.quantile(one.best_resampled, (0.025, 0.975), axis=0)
-        theirs = [published_best(size) for size in found.lengths]
+        theirs = [published_best(size) for size in study.lengths]
         rows.append(
             [
                 Cell(v, float(limits[0, at]), float(limits[1, at]), theirs[at], 0)
                 for at, v in enumerate(one.best.tolist())
             ]
         )
-    labels = [f"{size} sentences, {length:.0f} tokens" for size, length in zip(found.lengths, lengths, strict=True)]
+    labels = [f"{size} sentences, {length:.0f} tokens" for size, length in zip(study.lengths, lengths, strict=True)]
     lines = [TableRow(label, tuple(row[at] for row in rows)) for at, label in enumerate(labels)]
-    title = f"The best patch size by length and measure, {backbone}, {found.loss(stage)}"
+    title = f"The best patch size by length and measure, {backbone}, {study.loss(stage)}"
     text = "Sizes of 1 to 5 tokens; the range holds 95 % of the choices made in resamples of the author-sets."
     return Table(f"best-size-{stage}-{slug_of(backbone)}", title, MEASURES, tuple(lines), text, "length")
 
