@@ -82,12 +82,12 @@ def outcome_line(runs: int, claims: int, quick: bool) -> str:
     return f"{runs} models, {claims} claims put to the test{warning}"
 
 
-def backbones_of(given: list[str]) -> dict[str, str]:
+def backbones_of(specs: list[str]) -> dict[str, str]:
     """Name → folder; a general-purpose encoder, which has learned nothing of style, if none is given."""
     from idiograph.loading import folder_of
 
     backbones: dict[str, str] = {}
-    for each in given or ["minilm"]:
+    for each in specs or ["minilm"]:
         name, _, folder = each.partition("=") if "=" in each else (Path(each).name, "", each)
         if name in backbones:
             raise InputError(f"two backbones are called '{name}'; give them names: --backbone NAME=FOLDER")

@@ -40,11 +40,11 @@ def read_problems(source: Path, lang: str | None = None) -> list[Problem]:
     """The problems of a folder or a JSON lines file, in one language or all."""
     if not source.exists():
         raise InputError(f"there is no file or folder '{source}'")
-    found = from_folder(source) if source.is_dir() else from_lines(source)
-    chosen = [each for each in found if lang in (None, "any", each.lang)]
+    problems = from_folder(source) if source.is_dir() else from_lines(source)
+    chosen = [each for each in problems if lang in (None, "any", each.lang)]
     if not chosen:
         raise InputError(
-            f"'{source}' has no problem in '{lang}'; there are {', '.join(sorted({p.lang for p in found}))}"
+            f"'{source}' has no problem in '{lang}'; there are {', '.join(sorted({p.lang for p in problems}))}"
         )
     return chosen
 
@@ -93,13 +93,13 @@ def texts_in(folder: Path, encoding: str) -> dict[str, str]:
     """The `.txt` files of a folder by name."""
     from idiograph.corpus.readers import decode
 
-    found = {}
+    texts = {}
     for path in sorted(folder.glob("*.txt")):
         try:
-            found[path.name] = decode(path.read_bytes().decode(encoding).encode())
+            texts[path.name] = decode(path.read_bytes().decode(encoding).encode())
         except (InputError, UnicodeDecodeError, LookupError) as error:
             raise InputError(f"'{path}': {error}") from error
-    return found
+    return texts
 
 
 def read_problem_truth(path: Path) -> dict[str, str]:
@@ -142,13 +142,13 @@ def from_rows(name: str, rows: Sequence[Mapping[str, Any]]) -> Problem:
 def read_problem_answers(folder: Path, problem: str) -> dict[str, str]:
     """What a system said: file name → candidate; of two answers for one text the first counts."""
     path = folder / f"answers-{problem}.json"
-    found: dict[str, str] = {}
+    answers: dict[str, str] = {}
     try:
         for each in load_json(path):
-            found.setdefault(each["unknown-text"], each["predicted-author"])
+            answers.setdefault(each["unknown-text"], each["predicted-author"])
     except (KeyError, TypeError) as error:
         raise InputError(f"'{path}': no {error} where an answer should be") from error
-    return found
+    return answers
 
 
 def write_problem_answers(answers: Mapping[str, str], folder: Path, problem: str) -> Path:
@@ -167,11 +167,14 @@ def macro_f1(truth: Mapping[str, str], answers: Mapping[str, str]) -> float:
     named = sorted(set(truth.values()) - {NOBODY})
     if not named:
         raise InputError("no unknown text is by a candidate")
-    said = {file: answers.get(file, NOBODY) for file in truth}
-    return sum(f1_of(name, truth, said) for name in named) / len(named)
+    answered = {file: answers.get(file, NOBODY) for file in truth}
+    return sum(f1_of(name, truth, answered) for name in named) / len(named)
 
 
-def f1_of(name: str, truth: Mapping[str, str], said: Mapping[str, str]) -> float:
-    hits = sum(truth[file] == name == said[file] for file in truth)
-    asked, given = sum(writer == name for writer in truth.values()), sum(writer == name for writer in said.values())
-    return 2 * hits / (asked + given)
+def f1_of(name: str, truth: Mapping[str, str], answered: Mapping[str, str]) -> float:
+    hits = sum(truth[file] == name == answered[file] for file in truth)
+    right, claimed = (
+        sum(writer == name for writer in truth.values()),
+        sum(writer == name for writer in answered.values()),
+    )
+    return 2 * hits / (right + claimed)

@@ -206,9 +206,9 @@ def open_benchmarks(folder: Path, split: str = "test", names: Iterable[str] = ()
     """One benchmark for each configuration of a triplet folder that has the split, or the one of a BEIR folder."""
     if (folder / "corpus.jsonl").exists():
         return [read_beir(folder, split)]
-    folder, known = locate_triplets(folder, list(names))
-    wanted = known if names else [name for name in known if split in splits(folder, name)]
-    return [open_benchmark(folder, split, name) for name in wanted or known[:1]]
+    folder, every = locate_triplets(folder, list(names))
+    wanted = every if names else [name for name in every if split in splits(folder, name)]
+    return [open_benchmark(folder, split, name) for name in wanted or every[:1]]
 
 
 def numbered_ids(prefix: str, count: int) -> list[str]:
@@ -234,7 +234,7 @@ def relevant_pairs(benchmark: Benchmark, own_document: str = "exclude") -> Itera
         row = benchmark.relevant(one)[0]
         if own_document == "exclude":
             row = row & ~benchmark.own_document(one)[0]
-        yield from ((at, int(found)) for found in np.flatnonzero(row))
+        yield from ((at, int(place)) for place in np.flatnonzero(row))
 
 
 def beir_line(name: str, span: Span) -> str:
@@ -265,7 +265,7 @@ def read_beir(folder: Path, split: str = "test") -> Benchmark:
 
 
 def read_spans(path: Path) -> dict[str, Span]:
-    found: dict[str, Span] = {}
+    spans: dict[str, Span] = {}
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -275,10 +275,10 @@ def read_spans(path: Path) -> dict[str, Span]:
     for number, each in enumerate(text.splitlines(), 1):
         try:
             row = json.loads(each)
-            found[row["_id"]] = span_of(row)
+            spans[row["_id"]] = span_of(row)
         except (ValueError, KeyError, TypeError) as error:
             raise InputError(f"'{path}:{number}': not a BEIR line: {error}") from error
-    return found
+    return spans
 
 
 def span_of(row: Mapping[str, Any]) -> Span:

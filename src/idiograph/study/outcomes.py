@@ -141,7 +141,7 @@ class StudyOutcomes:
     def patched(self, backbone: str, stage: str = "main") -> RunOutcome | None:
         """A model with short patches: of two tokens as in the paper, or else of three, or else of one."""
         grains = ("ngram:2", "ngram:3", "ngram:1")
-        return next((found for grain in grains if (found := self.outcome(backbone, grain, stage))), None)
+        return next((model for grain in grains if (model := self.outcome(backbone, grain, stage))), None)
 
     def loss(self, stage: str) -> str:
         """How the models of a stage were trained, in words; under the published protocol all are as published."""
@@ -190,9 +190,9 @@ class StudyOutcomes:
     def patches(self, outcome: RunOutcome, sentences: int | None = None, reading: str = "") -> float:
         """How many patches an anchor has on average."""
         grain = reading or outcome.run.patch
-        found = [outcome.about["read"].get(f"{grain}|{b.name}", {}).get("patches") for b in self.on("base", sentences)]
-        known = [each for each in found if each is not None]
-        return float(np.mean(known)) if known else NAN
+        notes = [outcome.about["read"].get(f"{grain}|{b.name}", {}) for b in self.on("base", sentences)]
+        counts = [each["patches"] for each in notes if "patches" in each]
+        return float(np.mean(counts)) if counts else NAN
 
 
 def run_matches(run: StudyRun, wanted: dict[str, object]) -> bool:

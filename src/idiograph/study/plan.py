@@ -215,7 +215,6 @@ def portions_from_json(value: Mapping[str, Any]) -> Portions:
 
 
 PLAN = "plan.json"
-TRAINED_ON, MEASURED_ON = ("base", "unrestricted", "ict"), ("base", "unrestricted")
 
 
 @dataclass(frozen=True)
@@ -225,7 +224,7 @@ class StudyTexts:
     A configuration that a corpus lacks is left out. Files are read when they are first needed.
     """
 
-    folders: tuple[tuple[str, Path], ...]  # corpus → triplets
+    folders: tuple[tuple[Path, str], ...]  # of triplets, each with its fingerprint
     portions: Portions = Portions()
     main: int = 4  # sentences of the spans that most tables are about
     keep_own: bool = False  # do spans of the anchor's own document count? Then pools are as large as they come
@@ -238,15 +237,17 @@ class StudyTexts:
     @cached_property
     def benchmarks(self) -> list[Benchmark]:
         """What is reported, with pools of one size for every length of a corpus."""
-        return [benchmark for _, folder in self.folders for benchmark in self._benchmarks_of(folder)]
+        return [benchmark for folder, _ in self.folders for benchmark in self._benchmarks_of(folder)]
 
     def _benchmarks_of(self, folder: Path) -> list[Benchmark]:
-        names = [name for name in configurations(folder) if name.rpartition("-")[0] in MEASURED_ON]
-        whole = [open_benchmark(folder, "test", name) for name in names if "test" in splits(folder, name)]
-        base = [each for each in whole if each.rule == "base"]
-        equal = min([self.portions.pool, *(len(each.pool) for each in base)])
-        drawn = [each for each in whole if each.rule == "base" or each.sentences in self.portions.unrestricted]
-        return [each.sample(self.portions.anchors, self._pool_size(each, equal), self.seed) for each in drawn]
+        names = [name for name in configurations(folder) if "test" in splits(folder, name) and self._measures_on(name)]
+        whole = [open_benchmark(folder, "test", name) for name in names]
+        equal = min([self.portions.pool, *(len(each.pool) for each in whole if each.rule == "base")])
+        return [each.sample(self.portions.anchors, self._pool_size(each, equal), self.seed) for each in whole]
+
+    def _measures_on(self, configuration: str) -> bool:
+        rule, _, size = configuration.rpartition("-")
+        return rule == "base" or (rule == "unrestricted" and int(size) in self.portions.unrestricted)
 
     def _pool_size(self, benchmark: Benchmark, equal: int) -> int:
         if benchmark.rule != "base":
@@ -257,7 +258,7 @@ class StudyTexts:
     def valid(self) -> list[Benchmark]:
         """Other writers, by whom a temperature is chosen."""
         name = f"base-{self.main}"
-        have = [folder for _, folder in self.folders if name in configurations(folder)]
+        have = [folder for folder, _ in self.folders if name in configurations(folder)]
         whole = [open_benchmark(folder, "valid", name) for folder in have if "valid" in splits(folder, name)]
         return [each.sample(*self.portions.valid, self.seed) for each in whole]
 
@@ -269,13 +270,20 @@ class StudyTexts:
     def training_sources(self, rule: str) -> list[tuple[Path, str]]:
         """Folders and configurations to learn from: topics decoupled in several lengths, the others in the main one."""
         names = [f"{rule}-{size}" for size in (self.portions.lengths if rule == "base" else (self.main,))]
-        every = [(folder, name) for _, folder in self.folders for name in names if name in configurations(folder)]
+        every = [(folder, name) for folder, _ in self.folders for name in names if name in configurations(folder)]
         return [(folder, name) for folder, name in every if "train" in splits(folder, name)]
 
     def train(self, rule: str) -> list[Triplets]:
         """Triplets to learn from, of every corpus and configuration at most so many."""
-        sources = self.training_sources(rule)
-        return [sample_triplets(folder, name, self.portions.train, self.seed) for folder, name in sources]
+        for source in self.training_sources(rule):
+            if source not in self._drawn:
+                self._drawn[source] = draw_training_triplets(*source, self.portions.train, self.seed)
+        return [self._drawn[source] for source in self.training_sources(rule)]
+
+    @cached_property
+    def _drawn(self) -> dict[tuple[Path, str], Triplets]:
+        """What was drawn to train on so far: models of a study learn from the same."""
+        return {}
 
     @cached_property
     def problems(self) -> dict[str, list[Problem]]:
@@ -283,8 +291,7 @@ class StudyTexts:
         return problems_by_language(self.pan) if self.pan else {}
 
 
-@lru_cache(64)  # models of a study learn from the same
-def sample_triplets(folder: Path, configuration: str, count: int, seed: int) -> Triplets:
+def draw_training_triplets(folder: Path, configuration: str, count: int, seed: int) -> Triplets:
     """At most so many rows of one configuration, and the texts that they need."""
     total = sum(pq.read_metadata(path).num_rows for path in shards(folder, configuration, "train"))
     drawn = set(np.random.default_rng(seed).permutation(total)[:count].tolist())
@@ -319,7 +326,7 @@ class StudyPlan:
                 "begun with, or choose another -o"
             )
         pan = Path(self.pan) if self.pan else None
-        ours = tuple((name, folders[name].absolute()) for name in self.corpora)
+        ours = tuple((folders[name].absolute(), fingerprint) for name, fingerprint in self.corpora.items())
         return StudyTexts(ours, self.portions, self.main, self.preset == "paper", self.seed, pan)
 
 
@@ -336,7 +343,9 @@ def read_plan(folder: Path) -> StudyPlan:
     """The plan of a study's folder."""
     try:
         value = json.loads((folder / PLAN).read_text(encoding="utf-8"))
+        runs = tuple(run_from_json(run) for run in value["runs"])
+        return StudyPlan(**{**value, "portions": portions_from_json(value["portions"]), "runs": runs})
     except FileNotFoundError:
         raise ArtifactError(f"'{folder}' has no {PLAN} yet; run the study with --stage pack first") from None
-    runs = tuple(run_from_json(run) for run in value["runs"])
-    return StudyPlan(**{**value, "portions": portions_from_json(value["portions"]), "runs": runs})
+    except (ValueError, KeyError, TypeError) as error:
+        raise ArtifactError(f"'{folder / PLAN}' cannot be read ({error}); remove it, and it is made again") from error

@@ -161,9 +161,9 @@ def mine_source(corpus: Corpus, folder: Path, wanted: StudyRequest, tell: Progre
 
 def entropy_of(corpus: Corpus, documents: int = ENTROPY_DOCUMENTS) -> dict[str, dict[str, float]]:
     """Bits of three characters in a row and of words, by field; the fields with most texts."""
-    found = corpus_statistics(document for _, document in zip(range(documents), corpus, strict=False))
-    fields = list(found.domains)[:FIELDS]
-    bits = {"three characters": found.trigram_entropy, "words": found.word_entropy}
+    statistics = corpus_statistics(document for _, document in zip(range(documents), corpus, strict=False))
+    fields = list(statistics.domains)[:FIELDS]
+    bits = {"three characters": statistics.trigram_entropy, "words": statistics.word_entropy}
     return {kind: {name: by[name].corrected for name in fields if name in by} for kind, by in bits.items()}
 
 

@@ -244,8 +244,8 @@ def which_size(material: Material) -> ReportSection:
                 for table in (best_sizes(study, backbone, stage), patch_size_table(study, backbone, stage))
                 if table
             ]
-        given_samples = {measure: samples_of(study, backbone, measure, "main") for measure in MEASURES}
-        curves = {name: drawn_curve(curve(*each)) for name, each in given_samples.items() if each is not None}
+        samples = {measure: samples_of(study, backbone, measure, "main") for measure in MEASURES}
+        curves = {name: drawn_curve(curve(*each)) for name, each in samples.items() if each is not None}
         if curves:
             caption = f"Best patch size by length, {backbone}: areas show how often a size is chosen in resamples."
             drawn[caption] = figures.patch_sizes(curves)
@@ -254,7 +254,7 @@ def which_size(material: Material) -> ReportSection:
 
 def how_it_was_trained(material: Material) -> ReportSection:
     study = material.study
-    made = [make(study, backbone) for backbone in study.backbones for make in (negatives, boundaries, seeds)]
+    tables = [make(study, backbone) for backbone in study.backbones for make in (negatives, boundaries, seeds)]
     drawn = {
         f"Learned boundaries of {outcome.run.backbone}, {kind_of_run(outcome.run)}: their probabilities, and the lengths of the "
         "patches that they would make above a half.": figures.histograms(cuts_of(outcome))
@@ -262,7 +262,7 @@ def how_it_was_trained(material: Material) -> ReportSection:
         if "cuts|chance" in outcome.arrays
     }
     return ReportSection(
-        "Negatives, learned boundaries, luck", "", tuple(table for table in made if table is not None), drawn
+        "Negatives, learned boundaries, luck", "", tuple(table for table in tables if table is not None), drawn
     )
 
 
@@ -278,8 +278,8 @@ CHAPTERS: tuple[Callable[[Material], ReportSection], ...] = (
 
 def chapters(material: Material) -> list[ReportSection]:
     """All that have something to say."""
-    made = (make(material) for make in CHAPTERS)
-    written = [replace(s, tables=tuple(t.without_blanks() for t in s.tables if says_something(t))) for s in made]
+    parts = (make(material) for make in CHAPTERS)
+    written = [replace(s, tables=tuple(t.without_blanks() for t in s.tables if says_something(t))) for s in parts]
     return [section for section in written if section.tables]
 
 

@@ -29,7 +29,7 @@ class Cell:
         return self.value, self.low, self.high, self.published
 
     @property
-    def shown(self) -> str:
+    def text(self) -> str:
         return "–" if math.isnan(self.value) else f"{self.value:.{self.digits}f}"
 
     @property
@@ -96,7 +96,7 @@ def latex(table: Table) -> str:
 def typeset(cell: Cell) -> str:
     interval = f" {{\\tiny [{cell.range.replace('–', ', ')}]}}" if cell.range else ""
     theirs = f" {{\\tiny ({cell.theirs})}}" if cell.theirs else ""
-    return f"{'--' if not cell.known else cell.shown}{interval}{theirs}"
+    return f"{'--' if not cell.known else cell.text}{interval}{theirs}"
 
 
 def escape_latex(text: str) -> str:
@@ -112,13 +112,13 @@ def escape_latex(text: str) -> str:
 
 def as_csv(table: Table) -> str:
     """One line a cell: row, column, value, interval, published."""
-    held = io.StringIO()
-    writer = csv.writer(held, lineterminator="\n")
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow([table.label, "column", "value", "low", "high", "published"])
     for row in table.rows:
         for column, cell in zip(table.columns, row.cells, strict=True):
             writer.writerow([row.label, column, *map(bare_number, (cell.value, cell.low, cell.high, cell.published))])
-    return held.getvalue()
+    return buffer.getvalue()
 
 
 def bare_number(value: float) -> str:

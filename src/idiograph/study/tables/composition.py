@@ -22,11 +22,11 @@ def counts_of(folder: Path) -> dict[str, dict[str, int]]:
 def composition(counts: Mapping[str, Mapping[str, Mapping[str, int]]]) -> Table:
     """Triplets that were mined, by corpus; the paper's are of its released set."""
     rows = []
-    for corpus, found in counts.items():
-        for name in sorted(found, key=split_order):
+    for corpus, by_name in counts.items():
+        for name in sorted(by_name, key=split_order):
             rule, size = split_order(name)[0], split_order(name)[1]
             theirs = TRIPLETS.get(size, (NAN,) * 3) if rule == "base" else (NAN,) * 3
-            cells = [Cell(found[name].get(s, 0), published=p, digits=0) for s, p in zip(SPLITS, theirs, strict=True)]
+            cells = [Cell(by_name[name].get(s, 0), published=p, digits=0) for s, p in zip(SPLITS, theirs, strict=True)]
             rows.append(TableRow(f"{corpus} {name}", tuple(cells)))
     text = "Authors are in one split only under `sound`; under `paper` triplets are split after they were drawn."
     return Table("composition", "Triplets by corpus, configuration and split", SPLITS, tuple(rows), text, "triplets")

@@ -35,9 +35,9 @@ def relative_lead(
     """By how much of b a is ahead of b: the ratio of two means less one, drawing author-sets together."""
     if a is None or b is None:
         return Cell(published=published, digits=digits)
-    there = ~np.isnan(a.values) & ~np.isnan(b.values)
-    _, at = np.unique(a.clusters[there], return_inverse=True)
-    sums = np.stack([np.bincount(at, each.values[there]) for each in (a, b)])  # (2, clusters)
+    comparable = ~np.isnan(a.values) & ~np.isnan(b.values)
+    _, at = np.unique(a.clusters[comparable], return_inverse=True)
+    sums = np.stack([np.bincount(at, each.values[comparable]) for each in (a, b)])  # (2, clusters)
     drawn = np.random.default_rng(7).integers(sums.shape[1], size=(2000, sums.shape[1]))
     above, below = sums[:, drawn].sum(axis=2)
     if not below.all():  # so little that a ratio has no upper end

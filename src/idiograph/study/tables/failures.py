@@ -40,18 +40,18 @@ def distractors(benchmark: Benchmark, top: Ints, published: bool = False) -> dic
     relevant, own = benchmark.relevant(), benchmark.own_document()
     positive = dict(zip(benchmark.triplets[:, 0].tolist(), benchmark.triplets[:, 1].tolist(), strict=True))
     chance = np.random.default_rng(7)
-    found: dict[str, list[Doubles]] = {bucket_name(bucket): [] for bucket in BUCKETS} | {"random": []}
+    by_bucket: dict[str, list[Doubles]] = {bucket_name(bucket): [] for bucket in BUCKETS} | {"random": []}
     for anchor, ranking in enumerate(top):
-        there = ranking[~own[anchor, ranking]]
-        line = there if published else there[~relevant[anchor, there]]
+        others = ranking[~own[anchor, ranking]]
+        ranked = others if published else others[~relevant[anchor, others]]
         for low, high in BUCKETS:
-            found[bucket_name((low, high))].append(
-                facts(benchmark, anchor, positive[anchor], line[low - 1 : high].tolist())
+            by_bucket[bucket_name((low, high))].append(
+                facts(benchmark, anchor, positive[anchor], ranked[low - 1 : high].tolist())
             )
         free = np.flatnonzero(~relevant[anchor] & ~own[anchor])
         some = chance.choice(free, min(5, len(free)), replace=False).tolist()
-        found["random"].append(facts(benchmark, anchor, positive[anchor], some))
-    return {bucket: np.stack(rows) for bucket, rows in found.items()}
+        by_bucket["random"].append(facts(benchmark, anchor, positive[anchor], some))
+    return {bucket: np.stack(rows) for bucket, rows in by_bucket.items()}
 
 
 def bucket_name(bucket: tuple[int, int]) -> str:

@@ -50,8 +50,8 @@ def untrained_table(study: StudyOutcomes, backbone: str, sentences: int) -> Tabl
 
 def mark_best(rows: list[TableRow]) -> list[TableRow]:
     """The rows, the best by the first measure marked."""
-    known = [row.cells[0].value for row in rows if row.cells[0].known]
-    best = max(known, default=NAN)
+    values = [row.cells[0].value for row in rows if row.cells[0].known]
+    best = max(values, default=NAN)
     return [TableRow(row.label, row.cells, row.cells[0].value == best) for row in rows]
 
 

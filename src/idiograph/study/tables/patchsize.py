@@ -39,22 +39,22 @@ class Curve:
 
 def curve(samples: Sequence[Sequence[Sample]], lengths: Sequence[float], resamples: int = 1000, seed: int = 7) -> Curve:
     """From samples by length and patch size. A resample draws author-sets, the same for every length and size."""
-    known = np.unique(np.concatenate([one.clusters for row in samples for one in row]))
-    sums = np.stack([[by_cluster(one, known)[0] for one in row] for row in samples])  # (K, N, C)
-    sizes = np.stack([[by_cluster(one, known)[1] for one in row] for row in samples])
+    clusters = np.unique(np.concatenate([one.clusters for row in samples for one in row]))
+    sums = np.stack([[by_cluster(one, clusters)[0] for one in row] for row in samples])  # (K, N, C)
+    sizes = np.stack([[by_cluster(one, clusters)[1] for one in row] for row in samples])
     chance = np.random.default_rng(seed)
-    weights = chance.multinomial(len(known), np.full(len(known), 1 / len(known)), size=resamples).astype(
+    weights = chance.multinomial(len(clusters), np.full(len(clusters), 1 / len(clusters)), size=resamples).astype(
         float
     )  # (R, C)
     drawn = np.einsum("rc,knc->rkn", weights, sums) / np.maximum(np.einsum("rc,knc->rkn", weights, sizes), 1)
     return Curve(np.array(lengths, float), sums.sum(axis=2) / sizes.sum(axis=2), drawn)
 
 
-def by_cluster(sample: Sample, known: Ints) -> tuple[Doubles, Doubles]:
-    there = ~np.isnan(sample.values)
-    at = np.searchsorted(known, sample.clusters[there])
-    return np.bincount(at, sample.values[there], len(known)).astype(float), np.bincount(
-        at, minlength=len(known)
+def by_cluster(sample: Sample, clusters: Ints) -> tuple[Doubles, Doubles]:
+    measured = ~np.isnan(sample.values)
+    at = np.searchsorted(clusters, sample.clusters[measured])
+    return np.bincount(at, sample.values[measured], len(clusters)).astype(float), np.bincount(
+        at, minlength=len(clusters)
     ).astype(float)
 
 
@@ -78,7 +78,7 @@ def fit_curve(one: Curve) -> dict[str, Cell]:
     factor, _ = coefficient(one.lengths, one.best, "root")
     drawn, _ = coefficient(one.lengths, one.best_resampled, "root")
     power, powers = exponent(one.lengths, one.best), exponent(one.lengths, one.best_resampled)
-    found = {
+    cells = {
         "factor of the root": Cell(float(factor), *interval_of_values(drawn), COEFFICIENT),
         "free exponent": Cell(float(power), *interval_of_values(powers), 0.5),
     }
@@ -86,9 +86,9 @@ def fit_curve(one: Curve) -> dict[str, Cell]:
     now = {shape: float(coefficient(one.lengths, one.best, shape)[1]) for shape in SHAPES}
     wins = np.bincount(errors.argmin(axis=0), minlength=len(SHAPES)) / errors.shape[1]
     for at, shape in enumerate(SHAPES):
-        found[f"squared error, {shape}"] = Cell(now[shape], *interval_of_values(errors[at]))
-        found[f"best in resamples, {shape}"] = Cell(float(wins[at]))
-    return found
+        cells[f"squared error, {shape}"] = Cell(now[shape], *interval_of_values(errors[at]))
+        cells[f"best in resamples, {shape}"] = Cell(float(wins[at]))
+    return cells
 
 
 def drawn_curve(one: Curve, points: int = 60) -> SizeChoices:
@@ -106,8 +106,8 @@ def interval_of_values(values: Doubles) -> tuple[float, float]:
 def published_fit() -> dict[str, float]:
     """The same errors for the published six points."""
     lengths, best = (np.array(each, float) for each in zip(*PATCH_SIZES.values(), strict=True))
-    found = {f"squared error, {shape}": float(coefficient(lengths, best, shape)[1]) for shape in SHAPES}
-    return found | {"free exponent": float(exponent(lengths, best)), "factor of the root": COEFFICIENT}
+    fit = {f"squared error, {shape}": float(coefficient(lengths, best, shape)[1]) for shape in SHAPES}
+    return fit | {"free exponent": float(exponent(lengths, best)), "factor of the root": COEFFICIENT}
 
 
 def samples_of(
@@ -130,10 +130,10 @@ def patch_size_table(study: StudyOutcomes, backbone: str, stage: str = "main") -
     """One column a measure."""
     columns: dict[str, dict[str, Cell]] = {}
     for measure in MEASURES:
-        given = samples_of(study, backbone, measure, stage)
-        if given is None:
+        samples = samples_of(study, backbone, measure, stage)
+        if samples is None:
             return None
-        columns[measure] = fit_curve(curve(*given))
+        columns[measure] = fit_curve(curve(*samples))
     theirs = published_fit()
     rows = [
         TableRow(label, tuple(with_published(columns[m][label], theirs.get(label, NAN)) for m in MEASURES))
@@ -156,11 +156,11 @@ def best_sizes(study: StudyOutcomes, backbone: str, stage: str = "main") -> Tabl
     rows: list[list[Cell]] = []
     lengths: list[float] = []
     for measure in MEASURES:
-        given = samples_of(study, backbone, measure, stage)
-        if given is None:
+        samples = samples_of(study, backbone, measure, stage)
+        if samples is None:
             return None
-        one = curve(*given)
-        lengths = given[1]
+        one = curve(*samples)
+        lengths = samples[1]
         limits = np.quantile(one.best_resampled, (0.025, 0.975), axis=0)
         theirs = [published_best(size) for size in study.lengths]
         rows.append(
