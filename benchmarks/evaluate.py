@@ -58,13 +58,13 @@ class Stored:
         return np.arange(len(ids))
 
 
-def cut(found, anchors, pool):
+def cut_benchmark(benchmark, anchors, pool):
     """The first anchors and the first spans of the pool: a size is part of a larger one."""
-    inside = (found.triplets < (anchors, pool, pool)).all(axis=1)
-    return Benchmark(found.name, found.anchors[:anchors], found.pool[:pool], found.triplets[inside])
+    inside = (benchmark.triplets < (anchors, pool, pool)).all(axis=1)
+    return Benchmark(benchmark.name, benchmark.anchors[:anchors], benchmark.pool[:pool], benchmark.triplets[inside])
 
 
-def read(style, spans, cache, kind):
+def read_spans(style, spans, cache, kind):
     """The patches of some spans, from the cache as far as they are there."""
     parts = []
     for at in range(0, len(spans), PIECE):
@@ -74,12 +74,12 @@ def read(style, spans, cache, kind):
             patches = style.encode([span.text for span in spans[at : at + PIECE]])
             print(f"read {path.stem}: {time.process_time() - begun:.0f} s", flush=True)
             np.savez(path, vectors=patches.vectors, lengths=patches.lengths, chars=patches.chars)
-        kept = Patches(**np.load(path))
-        parts.append(kept.take(range(len(spans[at : at + PIECE]))))
+        stored = Patches(**np.load(path))
+        parts.append(stored.take(range(len(spans[at : at + PIECE]))))
     return join_patches(parts)
 
 
-def made(anchors, pool):
+def invent_benchmark(anchors, pool):
     """A benchmark of texts that nobody wrote, and the ranker that has their vectors."""
     from maxsim import collection
 
@@ -94,35 +94,35 @@ def made(anchors, pool):
     return Benchmark("made", *spans, triplets), Style(Stored(patches, texts), patch="ngram:3")
 
 
-def ranker(style, benchmark, cache):
+def stored_ranker(style, benchmark, cache):
     if isinstance(style.encoder, Stored):
         return style
-    sides = [read(style, spans, cache, kind) for kind, spans in (("a", benchmark.anchors), ("p", benchmark.pool))]
+    sides = [read_spans(style, spans, cache, kind) for kind, spans in (("a", benchmark.anchors), ("p", benchmark.pool))]
     texts = [span.text for span in (*benchmark.anchors, *benchmark.pool)]
     return Style(Stored(join_patches(sides), texts), patch=style.patch)
 
 
-def timed(run):
+def time_run(run):
     wall, cpu = time.perf_counter(), time.process_time()
     report = run()
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
     return report, time.process_time() - cpu, time.perf_counter() - wall, memory
 
 
-def whole(style, benchmark, cache, exact):
-    stored = ranker(style, benchmark, cache)
+def evaluate_whole(style, benchmark, cache, exact):
+    stored = stored_ranker(style, benchmark, cache)
     for name, way in {"settled": score_rows_pruned, **({"32 bits": full_precision_blocks} if exact else {})}.items():
-        report, cpu, wall, memory = timed(lambda way=way: evaluate_ranker(stored, benchmark, RECIPE, pairs=way))
+        report, cpu, wall, memory = time_run(lambda way=way: evaluate_ranker(stored, benchmark, RECIPE, pairs=way))
         values = " ".join(f"{row.measure} {row.value:.6f}" for row in report.rows)
         size = f"{len(benchmark.anchors)} × {len(benchmark.pool)}"
         print(f"{size:15}{name:8} {cpu:7.1f} s CPU {wall:7.1f} s wall, peak {memory:.2f} GB; {values}", flush=True)
 
 
-def in_parts(style, benchmark, cache, part, seconds):
+def evaluate_in_parts(style, benchmark, cache, part, seconds):
     """The same, a part of the anchors at a time."""
-    begun, done = time.perf_counter(), cache / f"parts-{len(benchmark.anchors)}x{len(benchmark.pool)}-{part}.jsonl"
-    rows = [json.loads(line) for line in done.read_text().splitlines()] if done.exists() else []
-    stored = ranker(style, benchmark, cache)
+    begun, log = time.perf_counter(), cache / f"parts-{len(benchmark.anchors)}x{len(benchmark.pool)}-{part}.jsonl"
+    rows = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
+    stored = stored_ranker(style, benchmark, cache)
     for first in range(len(rows) * part, len(benchmark.anchors), part):
         if time.perf_counter() - begun > seconds:
             break
@@ -130,12 +130,12 @@ def in_parts(style, benchmark, cache, part, seconds):
         some = Benchmark(
             "", benchmark.anchors[first : first + part], benchmark.pool, benchmark.triplets[here] - (first, 0, 0)
         )
-        report, cpu, wall, memory = timed(
+        report, cpu, wall, memory = time_run(
             lambda some=some: evaluate_ranker(stored, some, RECIPE, pairs=score_rows_pruned)
         )
         row = {"first": first, "cpu": cpu, "wall": wall, "memory": memory, "anchors": report.anchors}
         rows.append(row | {each.measure: each.value for each in report.rows})
-        with done.open("a") as file:
+        with log.open("a") as file:
             file.write(json.dumps(rows[-1]) + "\n")
         print(json.dumps(rows[-1]), flush=True)
     cpu, covered = sum(row["cpu"] for row in rows), min(len(rows) * part, len(benchmark.anchors))
@@ -155,23 +155,23 @@ def main():
     parser.add_argument("--exact", action="store_true")
     parser.add_argument("--part", type=int)
     parser.add_argument("--seconds", type=float, default=1e9)
-    given = parser.parse_args()
+    args = parser.parse_args()
     torch.set_num_threads(1)
-    given.cache.mkdir(parents=True, exist_ok=True)
-    invented = str(given.triplets) == "made"
+    args.cache.mkdir(parents=True, exist_ok=True)
+    invented = str(args.triplets) == "made"
     if not invented:
-        style, found = load_ranker(given.model), open_benchmark(given.triplets, given.split, given.config)
+        style, every = load_ranker(args.model), open_benchmark(args.triplets, args.split, args.config)
     with threadpool_limits(1):
-        for size in given.sizes:
+        for size in args.sizes:
             anchors, pool = map(int, size.split("x"))
             if invented:
-                benchmark, style = made(anchors, pool)
+                benchmark, style = invent_benchmark(anchors, pool)
             else:
-                benchmark = cut(found, anchors, pool)
-            if given.part:
-                in_parts(style, benchmark, given.cache, given.part, given.seconds)
+                benchmark = cut_benchmark(every, anchors, pool)
+            if args.part:
+                evaluate_in_parts(style, benchmark, args.cache, args.part, args.seconds)
             else:
-                whole(style, benchmark, given.cache, given.exact)
+                evaluate_whole(style, benchmark, args.cache, args.exact)
 
 
 if __name__ == "__main__":

@@ -44,33 +44,33 @@ def library(pairs: list[TextPair]) -> tuple[IndexAuthors, list[str], dict[str, l
         mine = owned.setdefault(key_of(pair), [])
         mine += [pair.docs[1]] if pair.docs[1] not in mine else []
     number = {doc: at for at, doc in enumerate(texts)}
-    found = [(number[doc], part) for doc, each in texts.items() for text in each for part in text_passages(text)]
+    passages = [(number[doc], part) for doc, each in texts.items() for text in each for part in text_passages(text)]
     members = np.array([number[doc] for docs in owned.values() for doc in docs])
-    owner = np.array([at for at, _ in found])
+    owner = np.array([at for at, _ in passages])
     sizes = np.array([len(docs) for docs in owned.values()])
     return (
         IndexAuthors(tuple(owned), tuple(owned), tuple(texts), owner, members, sizes),
-        [part for _, part in found],
+        [part for _, part in passages],
         texts,
     )
 
 
-def asked(pairs: list[TextPair], style: Style) -> tuple[list[int], Scored, list[frozenset[str]]]:
+def rank_writers(pairs: list[TextPair], style: Style) -> tuple[list[int], Scored, list[frozenset[str]]]:
     """The rank of each question's writer, and how the first candidate stands with the writer there and without."""
     everybody, parts, _ = library(pairs)
-    known, ranks, rows, writers = style.encode(parts), [], [], []
+    passages, ranks, rows, writers = style.encode(parts), [], [], []
     for pair in pairs:
-        scores = meansim(style.encode(text_passages(pair.a)), known)
-        found = everybody_ranking(everybody, scores, [pair.docs[0]])
-        own = np.array([everybody.keys[who] == key_of(pair) for who in found.who])
+        scores = meansim(style.encode(text_passages(pair.a)), passages)
+        ranking = everybody_ranking(everybody, scores, [pair.docs[0]])
+        own = np.array([everybody.keys[who] == key_of(pair) for who in ranking.who])
         if not own.any():
             continue  # the writer's only other text is the question itself
         size = float(effective_count(len(pair.a.split()), 1e9))
         ranks.append(int(np.flatnonzero(own)[0]))
-        rows += [(float(found.z[0]), size, True), (float(found.z[~own][0]), size, False)]
+        rows += [(float(ranking.z[0]), size, True), (float(ranking.z[~own][0]), size, False)]
         writers += [frozenset(key_of(pair))] * 2
-    z, sizes, there = (np.array(column) for column in zip(*rows, strict=True))
-    return ranks, Scored(z, sizes, there.astype(bool)), writers
+    z, sizes, present = (np.array(column) for column in zip(*rows, strict=True))
+    return ranks, Scored(z, sizes, present.astype(bool)), writers
 
 
 def by_nearest_text(pairs: list[TextPair], ranker: Ranker) -> list[int]:
@@ -93,20 +93,20 @@ def main() -> None:
     parser.add_argument("--model", default="default")
     parser.add_argument("--patch")
     parser.add_argument("--pairs", type=int, default=200)
-    given = parser.parse_args()
-    style = load(given.model, patch=given.patch)
-    sources = {name: Corpus(Path(at)) for name, _, at in (c.partition("=") for c in given.corpora)}
+    args = parser.parse_args()
+    style = load(args.model, patch=args.patch)
+    sources = {name: Corpus(Path(at)) for name, _, at in (c.partition("=") for c in args.corpora)}
     print(f"{style.name}: writer first / among the first five\n")
     print("| corpus | questions | candidates | model | char 4-grams | Delta | open set: AUC, Cllr, Cllr_cal |")
     print("|---|---|---|---|---|---|---|")
     for name, documents in (sources or {"anthology": list(anthology())}).items():
-        pairs = [p for p in draw_pairs(documents, recipe_of(name, given.pairs, (4, 8))) if p.same]
-        ranks, seen, writers = asked(pairs, style)
-        llr = cross_fit(seen, writers)
-        here, gone = llr[seen.same], llr[~seen.same]
-        cost = cllr(here, gone)
+        pairs = [p for p in draw_pairs(documents, recipe_of(name, args.pairs, (4, 8))) if p.same]
+        ranks, scored, writers = rank_writers(pairs, style)
+        llr = cross_fit(scored, writers)
+        present, absent = llr[scored.same], llr[~scored.same]
+        cost = cllr(present, absent)
         others = " | ".join(share(by_nearest_text(pairs, ranker)) for ranker in (NGrams(), Delta()))
-        open_set = f"{auc(here, gone):.3f}, {cost:.3f}, {cost - cllr_min(here, gone):.3f}"
+        open_set = f"{auc(present, absent):.3f}, {cost:.3f}, {cost - cllr_min(present, absent):.3f}"
         people = len({key_of(p) for p in pairs})
         print(f"| {name} | {len(ranks)} | {people} | {share(ranks)} | {others} | {open_set} |", flush=True)
 

@@ -315,7 +315,7 @@ def show_numbers(array: np.ndarray) -> str:
 
 
 def read_archive(path: Path) -> str:
-    """The members of a study's zip of runs: JSON and arrays."""
+    """The members of the zip file of a run of a study: JSON and arrays."""
     found = []
     with zipfile.ZipFile(path) as archive:
         for name in sorted(archive.namelist()):

@@ -89,7 +89,9 @@ def test_pan_prints_the_official_scores(idiograph, tmp_path):
 
 
 def test_pan19_asks_every_ranker_and_writes_answers_that_pan_scores(idiograph, tmp_path, backbones):
-    from idiograph.evaluate.problems import NOBODY, Problem, write_problems
+    from pan19 import write_problems
+
+    from idiograph.evaluate.problems import NOBODY, Problem
     from idiograph.synth.anthology import anthology
 
     texts = {}

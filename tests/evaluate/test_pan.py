@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from pan19 import write_problems
 
 from idiograph.errors import InputError
 from idiograph.evaluate import pan
@@ -14,10 +15,10 @@ from idiograph.evaluate.problems import (
     NOBODY,
     Problem,
     macro_f1,
+    problems_by_language,
     read_problem_answers,
     read_problems,
     write_problem_answers,
-    write_problems,
 )
 from idiograph.recipe import PanRecipe, make_recipe
 
@@ -62,17 +63,16 @@ def test_truth_of_one_kind_is_refused():
         scores(TRUTH[:2], {})
 
 
-def test_pairs_truth_and_answers_go_round(tmp_path):
-    pairs = [
+def test_pairs_truth_and_answers_are_read(tmp_path):
+    rows = [{"id": "1", "fandoms": ["x", "y"], "pair": ["a\nb", "ç"]}, {"id": "2", "topic": "z", "pair": ["d", "e"]}]
+    (tmp_path / "p").write_text("\n".join(map(json.dumps, rows)))
+    (tmp_path / "t").write_text('{"id": "1", "same": true, "authors": ["A", "A"]}\n{"id": "2", "same": false}\n')
+    (tmp_path / "a").write_text('{"id": "1", "value": 0.25}\n\n{"id": "2", "value": 1}\n')
+    assert pan.read_pairs(tmp_path / "p") == [
         PanPair("1", ("a\nb", "ç"), {"fandoms": ["x", "y"]}),
-        PanPair("2", ("d", "e"), {"discourse_types": ["f", "g"]}),
+        PanPair("2", ("d", "e"), {"topic": "z"}),
     ]
-    truth = [Truth("1", True, ("A", "A")), Truth("2", False, ("A", "B"))]
-    pan.write_pairs(pairs, tmp_path / "p")
-    pan.write_truth(truth, tmp_path / "t")
-    pan.write_pan_answers({"1": 0.25, "2": 1.0}, tmp_path / "a")
-    assert pan.read_pairs(tmp_path / "p") == pairs
-    assert pan.read_pan_truth(tmp_path / "t") == truth
+    assert pan.read_pan_truth(tmp_path / "t") == [Truth("1", True, ("A", "A")), Truth("2", False)]
     assert pan.read_pan_answers(tmp_path / "a") == {"1": 0.25, "2": 1.0}
 
 
@@ -101,13 +101,22 @@ def problem(**changes):
     )
 
 
-def test_problem_folders_go_round(tmp_path):
+def test_problem_folders_are_read_as_they_were_written(tmp_path):
     problems = [problem(), problem(name="problem00002", lang="fr", truth={})]
     write_problems(problems, tmp_path)
     assert read_problems(tmp_path) == problems
     assert [p.name for p in read_problems(tmp_path, "fr")] == ["problem00002"]
     with pytest.raises(InputError, match="no problem in 'it'; there are en, fr"):
         read_problems(tmp_path, "it")
+
+
+def test_problems_in_which_nothing_can_be_answered_are_left_out(tmp_path):
+    write_problems([problem(), problem(name="problem00002", lang="fr", truth={})], tmp_path)
+    assert problems_by_language(tmp_path) == {"en": [problem()]}
+    assert problem().answerable == ["u1.txt", "u2.txt", "u4.txt", "u5.txt"]
+    write_problems([problem(truth={})], tmp_path)
+    with pytest.raises(InputError, match="no unknown text in .* is by one of the candidates"):
+        problems_by_language(tmp_path)
 
 
 def test_a_folder_without_its_listing_says_what_is_missing(tmp_path):

@@ -4,17 +4,16 @@ import json
 import shutil
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from idiograph.cli.study import backbones_of
 from idiograph.errors import InputError, SpecError
 from idiograph.neural.encoder import TorchEncoder
 from idiograph.recipe import make_recipe
-from idiograph.study import remote
-from idiograph.study.pack import Pack
-from idiograph.study.plan import QUICK
-from idiograph.study.prepare import Portions
-from idiograph.study.results import Store
+from idiograph.runner import Workers
+from idiograph.study.outcomes import RunOutcome, outcome_file, read_outcomes
+from idiograph.study.plan import PLAN, QUICK, Portions, StudyTexts, read_plan
 from idiograph.study.run import StudyRequest, run_study
 
 
@@ -25,6 +24,14 @@ def wanted(backbones) -> StudyRequest:
     about = {"quick": True, "device": "cpu", "commands": ("typed",), "sizes": few, "portions": given}
     about["semantic"] = {"meaning": str(backbones["modernbert"])}
     return StudyRequest(make_recipe("sound"), {"tiny": str(backbones["bert"])}, **about)
+
+
+def texts_of(out) -> StudyTexts:
+    return read_plan(out).texts({"anthology": out / "triplets" / "anthology"})
+
+
+def outcomes_of(out) -> list[RunOutcome]:
+    return read_outcomes(out / "runs", read_plan(out).runs)
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +54,7 @@ def test_the_report_is_one_page_with_tables_figures_and_claims(finished):
 def test_a_model_of_meaning_is_read_as_it_comes(finished):
     out, _found = finished
     assert (out / "tables" / "meaning-meaning.csv").is_file()
-    (meaning,) = (o for o in Store(out / "runs") if o.run.stage == "semantic")
+    (meaning,) = (o for o in outcomes_of(out) if o.run.stage == "semantic")
     assert "steps" not in meaning.about
 
 
@@ -64,51 +71,93 @@ def test_every_run_is_accounted_for_with_its_seed(finished):
     out, found = finished
     account = json.loads((out / "account.json").read_text())
     assert account["commands"] == ["typed"]
-    assert len(account["runs"]) == found.runs == len(Pack.open(out / "pack").runs)
+    assert len(account["runs"]) == found.runs == len(read_plan(out).runs)
     assert {run["seed"] for run in account["runs"]} == {7}
 
 
 def test_models_are_trained_for_the_same_number_of_steps(finished):
     out, _ = finished
-    steps = {o.about["steps"] for o in Store(out / "runs") if o.run.rule != "none" and o.run.stage != "negatives"}
+    steps = {o.about["steps"] for o in outcomes_of(out) if o.run.rule != "none" and o.run.stage != "negatives"}
     assert steps == {1}
 
 
 def test_no_author_that_is_measured_was_trained_on(finished):
-    pack = Pack.open(finished[0] / "pack")
-    trained = {int(label) for part in pack.train("base") for label in part.labels[part.rows[:, :2]].ravel()}
-    measured = {int(label) for bench in pack.benches for label in bench.clusters}
-    chosen_by = {int(label) for bench in pack.valid for label in bench.clusters}
+    texts = texts_of(finished[0])
+    trained = {int(label) for part in texts.train("base") for label in part.labels[part.rows[:, :2]].ravel()}
+    measured = {int(label) for each in texts.benchmarks for label in each.clusters}
+    chosen_by = {int(label) for each in texts.valid for label in each.clusters}
     assert not trained & measured
     assert not trained & chosen_by
     assert not measured & chosen_by
 
 
 def test_pools_are_of_one_size_for_every_length(finished):
-    benches = [bench for bench in Pack.open(finished[0] / "pack").benches if bench.rule == "base"]
-    assert len({bench.sentences for bench in benches}) == 2
-    assert len({len(bench.pool) for bench in benches}) == 1
+    benchmarks = [each for each in texts_of(finished[0]).benchmarks if each.rule == "base"]
+    assert len({each.sentences for each in benchmarks}) == 2
+    assert len({len(each.pool) for each in benchmarks}) == 1
 
 
 def test_a_stopped_study_goes_on_without_training_again(finished, wanted, monkeypatch):
     out, found = finished
     monkeypatch.setattr(TorchEncoder, "open", None)  # any training would fail
     assert run_study(["anthology"], out, replace(wanted, stages=("mine", "pack", "models"))) is None
-    assert len(Store(out / "runs").names()) == found.runs
+    assert len(list((out / "runs").iterdir())) == found.runs
+
+
+def test_runs_that_are_lost_are_done_again_by_other_processes(finished, wanted, tmp_path):
+    done, found = finished
+    out = tmp_path / "out"
+    shutil.copytree(done, out)
+    lost = [outcome_file(out / "runs", run) for run in read_plan(out).runs[:2]]
+    before = {path.name: path.stat().st_mtime_ns for path in (out / "runs").iterdir()}
+    for path in lost:
+        path.unlink()
+    workers = Workers("processes", 2)
+    assert run_study(["anthology"], out, replace(wanted, stages=("models",), workers=workers)) is None
+    after = {path.name: path.stat().st_mtime_ns for path in (out / "runs").iterdir()}
+    assert len(after) == found.runs
+    assert {name for name in after if after[name] != before[name]} == {path.name for path in lost}
+    for first, again in zip(outcomes_of(done), outcomes_of(out), strict=True):
+        for name, array in first.arrays.items():
+            np.testing.assert_allclose(again.arrays[name], array, atol=1e-4)
+
+
+def test_no_model_is_begun_when_the_time_is_up(finished, wanted, tmp_path):
+    out = tmp_path / "out"
+    shutil.copytree(finished[0], out, ignore=shutil.ignore_patterns("runs"))
+    assert run_study(["anthology"], out, replace(wanted, stages=("models",), budget=0.0)) is None
+    assert not (out / "runs").exists()
+
+
+def test_a_run_that_fails_stops_no_other_and_is_named(finished, wanted, tmp_path):
+    out = tmp_path / "out"
+    shutil.copytree(finished[0], out)
+    runs = read_plan(out).runs
+    meaning = next(run for run in runs if run.stage == "semantic")
+    for run in (meaning, runs[-2]):
+        outcome_file(out / "runs", run).unlink()
+    broken = replace(wanted, stages=("models",), semantic={"meaning": str(tmp_path / "nothing.npz")})
+    with pytest.raises(
+        InputError, match=r"1 runs failed \(meaning whole untrained: InputError: .* is no file of vectors"
+    ):
+        run_study(["anthology"], out, broken)
+    assert outcome_file(out / "runs", runs[-2]).is_file()
+
+
+def test_a_study_goes_on_with_the_triplets_that_it_was_begun_with(finished, wanted, tmp_path):
+    out = tmp_path / "out"
+    shutil.copytree(finished[0], out)
+    path = out / "triplets" / "anthology" / "manifest.json"
+    path.write_text(path.read_text().replace(json.loads(path.read_text())["fingerprint"], "0" * 16))
+    with pytest.raises(InputError, match="begun with other triplets, of anthology; give the sources"):
+        run_study(["anthology"], out, wanted)
 
 
 def test_quick_runs_include_the_published_temperature(finished):
-    runs = Pack.open(finished[0] / "pack").runs
+    runs = read_plan(finished[0]).runs
     assert {(r.patch, r.tau, r.score) for r in runs if r.stage == "published"} == {
         (grain, 0.5, "maxsim") for grain in ("whole", "ngram:1", "ngram:2")
     }
-
-
-def test_the_remote_entry_does_only_what_is_left(finished, tmp_path, capsys):
-    out, _found = finished
-    given = [str(out / "pack"), str(tmp_path / "more"), "--backbone", "tiny=nowhere", "--workers", "0"]
-    assert remote.run_remote([*given, "--done", str(out / "runs")]) == 0
-    assert "0/0 runs done" in capsys.readouterr().err
 
 
 def test_an_unknown_stage_is_refused_with_the_choices():
@@ -117,7 +166,8 @@ def test_an_unknown_stage_is_refused_with_the_choices():
 
 
 def test_a_report_without_models_says_what_to_do_first(wanted, finished, tmp_path):
-    shutil.copytree(finished[0] / "pack", tmp_path / "out" / "pack")
+    (tmp_path / "out").mkdir()
+    shutil.copy(finished[0] / PLAN, tmp_path / "out")
     source = str(finished[0] / "triplets" / "anthology")
     with pytest.raises(InputError, match="--stage models first"):
         run_study([source], tmp_path / "out", replace(wanted, stages=("report",)))

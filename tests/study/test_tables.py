@@ -3,37 +3,44 @@
 import numpy as np
 import pytest
 
-from idiograph.errors import InputError
+from idiograph.errors import ArtifactError, InputError
 from idiograph.evaluate import published
-from idiograph.evaluate.pan19 import Attributed, triplets_won
+from idiograph.evaluate.pan19 import evaluate_attribution, right_answers, triplets_won
 from idiograph.evaluate.problems import Problem
+from idiograph.mining.benchmark import Benchmark
 from idiograph.neural.trial import VectorFile
 from idiograph.neural.triplets import name_number
-from idiograph.recipe import make_recipe
-from idiograph.study.bench import Bench, TextNumbers, in_turn, open_bench, save_bench, smaller_pool
+from idiograph.recipe import PanRecipe
 from idiograph.study.claims import FAILS, HOLDS, UNDECIDED, above_zero, all_claims
-from idiograph.study.measure import MEASURES, read_bench, uniformity_parts
-from idiograph.study.outcomes import Sample, StudyOutcomes
-from idiograph.study.pack import Problems, open_problems
-from idiograph.study.plan import PUBLISHED, SECOND, Size, StudyRun, plan, plan_from_json
-from idiograph.study.prepare import problems_of
-from idiograph.study.results import RunOutcome, Store
+from idiograph.study.measure import mean_over_parts, measure_scores, uniformity_parts
+from idiograph.study.outcomes import (
+    MEASURES,
+    RunOutcome,
+    Sample,
+    StudyOutcomes,
+    outcome_file,
+    read_outcome,
+    read_outcomes,
+    write_outcome,
+)  # fmt: skip
+from idiograph.study.plan import PUBLISHED, SECOND, Size, StudyRun, plan_runs, run_from_json
 from idiograph.study.table import Cell, Table, TableRow, as_csv, latex, to_json
 from idiograph.study.tables.cost import cost_table, kilobytes, operations
 from idiograph.study.tables.depth import by_depth, recall_at_depth, relative_lead
 from idiograph.study.tables.failures import distractors, first_hits
 from idiograph.study.tables.geometry import correlate, spread_table
 from idiograph.study.tables.granularity import by_corpus, lead_of, retrieval_table, swap_table
-from idiograph.study.tables.pan19 import is_first_candidate, pan19_accuracy, pan19_as_published
+from idiograph.study.tables.pan19 import EXPECTED, pan19_sample, pan19_table
 from idiograph.study.tables.patchsize import coefficient, curve, exponent, fit_curve, published_fit
 from idiograph.study.tables.semantic import meaning_alone
 from idiograph.study.tables.temperature import SUM, at_their_best, temperature_leads, temperatures
 from idiograph.study.tables.training import boundaries, cuts_of, patches, seeds
+from idiograph.types import Span
 
 WRITERS, EACH = 8, 6
 
 
-def bench(sentences: int = 4, seed: int = 0) -> Bench:
+def bench(sentences: int = 4, seed: int = 0) -> Benchmark:
     """Eight writers with six texts each, in two documents; the first two texts of each are anchors."""
     labels = np.repeat(np.arange(WRITERS), EACH)
     documents = labels * 10 + np.tile([0, 0, 1, 1, 1, 1], WRITERS)
@@ -44,17 +51,20 @@ def bench(sentences: int = 4, seed: int = 0) -> Bench:
         (at, place[int(a // EACH * EACH + 2)], place[int((a + EACH) % len(labels) // EACH * EACH + 3)])
         for at, a in enumerate(anchors)
     ]
-    texts = [f"text {seed} number {at} by writer {label} about things" for at, label in enumerate(labels)]
-    authors = TextNumbers.of([[f"a{label}"] for label in labels])
-    domains = TextNumbers.of([[f"d{label % 2}"] for label in labels])
-    return Bench(
-        "made up", "base", sentences, texts, anchors, pool, np.array(rows), labels, documents, authors, domains
-    )
+    spans = [
+        Span(f"{document}", 0, 1, f"text {seed} number {at} by writer {label} about things", frozenset({f"a{label}"}),
+             frozenset({f"d{label % 2}"}))
+        for at, (label, document) in enumerate(zip(labels, documents, strict=True))
+    ]  # fmt: skip
+    sides = (tuple(spans[at] for at in side) for side in (anchors, pool))
+    configuration = f"base-{sentences}"
+    name = f"made up/{configuration}"
+    return Benchmark(name, *sides, np.array(rows), corpus="made up", configuration=configuration)
 
 
 def outcome(
     run: StudyRun,
-    benches: list[Bench],
+    benches: list[Benchmark],
     value: float,
     chance: np.random.Generator,
     readings: dict[str, float] | None = None,
@@ -154,7 +164,7 @@ def test_a_small_lead_holds_but_is_not_called_far(found):
 def test_under_the_published_protocol_no_table_speaks_of_a_learned_temperature(found, random):
     runs = [StudyRun("main", "m", grain, tau=PUBLISHED, score="maxsim") for grain in ("whole", "ngram:1", "ngram:2")]
     plain = StudyOutcomes(
-        [found.outcomes[0], *(outcome(run, found.benches, 0.3, random) for run in runs)], found.benches
+        [found.outcomes[0], *(outcome(run, found.benchmarks, 0.3, random) for run in runs)], found.benchmarks
     )
     titles = [make(plain, "m").title for make in (lead_of, by_corpus, spread_table)] + [
         retrieval_table(plain, "m", 4).title
@@ -165,8 +175,8 @@ def test_under_the_published_protocol_no_table_speaks_of_a_learned_temperature(f
 
 
 def test_cloze_pairs_and_unrestricted_are_compared_by_retrieval_too(found, random):
-    other = outcome(StudyRun("decoupling", "m", "whole", "ict"), found.benches, 0.3, random)
-    made = all_claims(StudyOutcomes([*found.outcomes, other], found.benches))
+    other = outcome(StudyRun("decoupling", "m", "whole", "ict"), found.benchmarks, 0.3, random)
+    made = all_claims(StudyOutcomes([*found.outcomes, other], found.benchmarks))
     said = next(c for c in made if c.claim == "Training on base beats cloze pairs" and c.quantity == "R@20")
     assert said.verdict == HOLDS
     assert said.cell.value == pytest.approx(0.2, abs=0.02)
@@ -174,7 +184,7 @@ def test_cloze_pairs_and_unrestricted_are_compared_by_retrieval_too(found, rando
 
 def test_recall_by_depth_leaves_the_own_document_out():
     one = bench()
-    right = one.relevant() & ~one.own()  # four each, of the other document
+    right = one.relevant() & ~one.own_document()  # four each, of the other document
     top = np.argsort(~right, axis=1, kind="stable")
     assert recall_at_depth(one, top, 1).tolist() == [0.25] * len(one.anchors)
     assert recall_at_depth(one, top, 4).tolist() == [1.0] * len(one.anchors)
@@ -182,7 +192,7 @@ def test_recall_by_depth_leaves_the_own_document_out():
 
 def test_the_lead_by_depth_is_in_per_cent_of_mean_pooling(found):
     one = found.on("base")[0]
-    right = one.relevant() & ~one.own()
+    right = one.relevant() & ~one.own_document()
     good = np.argsort(~right, axis=1, kind="stable")
     poor = np.concatenate([good[:, :1], good[:, 4:], good[:, 1:4]], axis=1)  # one of four at once, the others last
     for o in found.outcomes:
@@ -198,7 +208,7 @@ def test_the_lead_by_depth_is_in_per_cent_of_mean_pooling(found):
 
 def test_first_hits_are_counted_once_an_anchor(found):
     one = found.on("base")[0]
-    right = one.relevant() & ~one.own()
+    right = one.relevant() & ~one.own_document()
     good = np.argsort(~right, axis=1, kind="stable")
     late = np.concatenate([good[:, 4:9], good[:, :4]], axis=1)  # five wrong ones before the right
     for o in found.outcomes:
@@ -235,18 +245,18 @@ def test_samples_of_different_anchors_cannot_be_paired():
 
 def test_spans_of_the_own_document_do_not_count_unless_the_published_protocol_is_asked_for():
     one = bench()
-    relevant, own = one.relevant(), one.own()
+    relevant, own = one.relevant(), one.own_document()
     scores = np.where(relevant & own, 1.0, 0.0).astype(np.float32)  # finds its own document alone
     hit = MEASURES.index("Hit@1")
-    ours = read_bench(scores, one)["measures"][:, hit]
-    theirs = read_bench(scores, one, keep_own=True)["measures"][:, hit]
+    ours = measure_scores(scores, one)["measures"][:, hit]
+    theirs = measure_scores(scores, one, keep_own=True)["measures"][:, hit]
     assert theirs.mean() == 1.0
     assert ours.mean() < 0.2
 
 
 def test_perfect_scores_give_perfect_measures():
     one = bench()
-    found = read_bench(one.relevant().astype(np.float32), one)
+    found = measure_scores(one.relevant().astype(np.float32), one)
     assert found["measures"].min() == 1.0
     assert found["triplets"].min() == 1.0
 
@@ -292,50 +302,69 @@ def test_correlation_is_pearsons():
 
 def test_uniformity_of_one_point_is_zero_and_of_opposites_low():
     same = np.tile([[1.0, 0.0]], (4, 1)).astype(np.float32)
-    assert np.log(uniformity_parts(same, np.arange(4)).mean()) == pytest.approx(0.0)
-    apart = np.array([[1, 0], [-1, 0]], np.float32)
-    assert np.log(uniformity_parts(apart, np.arange(2)).mean()) == pytest.approx(-8.0)
+    assert np.log(uniformity_parts(same).mean()) == pytest.approx(0.0)
+    opposite = np.array([[1, 0], [-1, 0]], np.float32)
+    assert np.log(uniformity_parts(opposite).mean()) == pytest.approx(-8.0)
 
 
 @pytest.fixture
-def problems() -> Problems:
+def problems() -> list[Problem]:
     one = Problem("p1", "en", {"ann": ("a",), "bob": ("b", "bb")}, {"u1": "x", "u2": "z"}, {"u1": "ann", "u2": "<UNK>"})
     two = Problem("p2", "en", {"cid": ("c",), "dee": ("d",)}, {"u1": "y"}, {"u1": "dee"})
-    return problems_of([one, two])
+    return [one, two]
 
 
-def test_candidates_of_other_problems_do_not_count(problems):
-    scores = np.array([[0.5, 0.4, 0.9, 0.9], [0.9, 0.9, 0.5, 0.4]])
-    assert len(problems.unknown) == 2
-    assert pan19_accuracy(scores, problems).tolist() == [1.0, 0.0]
-    assert is_first_candidate(scores, problems).tolist() == [1.0, 0.0]
+def put_to_problems(scores: dict[str, list[list[float]]]) -> RunOutcome:
+    """A model that gave the unknown texts of each problem these scores against its candidates, both ways."""
+    ways = ("joined", "mean")
+    arrays = {f"pan|en|{name}|{how}": np.array(rows, np.float32) for name, rows in scores.items() for how in ways}
+    return RunOutcome(StudyRun("main", "m", "whole"), {"read": {"pan|en": {}}}, arrays)
 
 
-def test_problems_come_back_from_their_file(problems, tmp_path):
-    problems.save(tmp_path / "pan.npz")
-    back = open_problems(tmp_path / "pan.npz")
-    assert back.texts == problems.texts == ["x", "y", "a", "b", "bb", "c", "d", "a", "b\n\nbb", "c", "d"]
-    assert back.names.tolist() == ["p1", "p2"]
-    assert back.fresh.all()
+def test_a_text_by_nobody_of_the_candidates_is_not_asked_about(problems):
+    assert [problem.answerable for problem in problems] == [["u1"], ["u1"]]
+    model = put_to_problems({"p1": [[0.5, 0.4]], "p2": [[0.5, 0.4]]})
+    won = pan19_sample(model, "en", problems, "joined", lambda each: triplets_won(each, EXPECTED))
+    assert won.values.tolist() == [1.0, 0.0]
+    assert won.clusters.tolist() == [0, 3]  # ann is the first candidate of all, dee the fourth
+    assert pan19_sample(model, "en", problems, "mean", right_answers).values.tolist() == [1.0, 0.0]
+
+
+def test_the_table_of_another_register_has_both_protocols(problems):
+    study = StudyOutcomes([put_to_problems({"p1": [[0.5, 0.4]], "p2": [[0.5, 0.4]]})], [bench()])
+    cells = pan19_table(study, problems, "en", "m")["mean pooling (whole)"].cells
+    assert [cell.value for cell in cells] == [0.5, 0.5, 0.5, 0.5]
+    assert cells[0].published == published.PAN19["whole"]
 
 
 def test_both_protocols_on_pan19_are_those_of_the_zero_shot_table(random):
-    truth = {f"u{at}": f"c{at % 4}" for at in range(20)}
+    truth = {f"u{at:02d}": f"c{at % 4}" for at in range(20)}
     known = {f"c{at}": (f"known {at}",) for at in range(4)}
     problem = Problem("p", "en", known, {file: f"unknown {file}" for file in truth}, truth)
-    given, scores = problems_of([problem]), random.random((20, 4)).astype(np.float32)
-    for how, values in (("sound", pan19_accuracy(scores, given)), ("paper", pan19_as_published(scores, given))):
-        chosen = make_recipe(how).pan
-        files = sorted(truth) if how == "sound" else sorted(truth)[16:]
-        rows = scores[[sorted(truth).index(file) for file in files]]
-        expected = triplets_won(Attributed(problem, tuple(files), rows), chosen)
-        assert np.nanmean(values) == pytest.approx(expected.mean())
+    scores = random.random((20, 4)).astype(np.float32)
+
+    class Drawn:
+        name = "drawn"
+
+        def compare(self, a, b):
+            return scores[[int(text[-2:]) for text in a]]
+
+    model = put_to_problems({"p": scores.tolist()})
+    for recipe in (PanRecipe(), PanRecipe(unknowns="last", negatives="one")):
+        ours = pan19_sample(model, "en", [problem], "joined", lambda each, r=recipe: triplets_won(each, r), recipe)
+        theirs = evaluate_attribution(Drawn(), [problem], recipe)
+        assert ours.values.tolist() == theirs.accuracy.tolist()
+
+
+def test_a_candidate_is_the_mean_over_their_texts():
+    scores = np.array([[1, 3, 2.5, 0]], np.float32)
+    assert mean_over_parts(scores, [2, 1, 1]).tolist() == [[2.0, 2.5, 0.0]]
 
 
 def test_a_model_of_meaning_takes_the_place_of_the_untrained_backbone(found, random):
     assert found.semantic is None
-    given = [outcome(StudyRun("semantic", "e5", "whole", "none"), found.benches, 0.2, random, {"ngram:1": 0.3})]
-    with_it = StudyOutcomes([*found.outcomes, *given], found.benches)
+    given = [outcome(StudyRun("semantic", "e5", "whole", "none"), found.benchmarks, 0.2, random, {"ngram:1": 0.3})]
+    with_it = StudyOutcomes([*found.outcomes, *given], found.benchmarks)
     assert with_it.backbones == ["m"]
     table = meaning_alone(with_it)
     assert table is not None
@@ -379,10 +408,10 @@ def test_the_conclusion_is_drawn_at_each_temperature_for_itself(found):
 
 def test_a_second_seed_stands_beside_the_run_that_it_repeats(found, random):
     again = [
-        outcome(StudyRun("seeds", "m", grain, seed=8, tau=PUBLISHED, score="maxsim"), found.benches, value, random)
+        outcome(StudyRun("seeds", "m", grain, seed=8, tau=PUBLISHED, score="maxsim"), found.benchmarks, value, random)
         for grain, value in (("whole", 0.2), ("ngram:1", 0.5))
     ]
-    table = seeds(StudyOutcomes([*found.outcomes, *again], found.benches), "m")
+    table = seeds(StudyOutcomes([*found.outcomes, *again], found.benchmarks), "m")
     assert table is not None
     cells = table["ngram:1, published loss"].cells
     assert [cell.value for cell in cells] == pytest.approx([0.5, 0.5, 0.0, 0.4, 0.3], abs=0.02)
@@ -390,10 +419,10 @@ def test_a_second_seed_stands_beside_the_run_that_it_repeats(found, random):
 
 def test_a_second_seed_has_a_claim_of_its_own(found, random):
     again = [
-        outcome(StudyRun("seeds", "m", grain, seed=8), found.benches, value, random)
+        outcome(StudyRun("seeds", "m", grain, seed=8), found.benchmarks, value, random)
         for grain, value in (("whole", 0.5), ("ngram:1", 0.6))
     ]
-    made = all_claims(StudyOutcomes([*found.outcomes, *again], found.benches))
+    made = all_claims(StudyOutcomes([*found.outcomes, *again], found.benchmarks))
     said = next(c for c in made if c.claim == "Late interaction is ahead of mean pooling with another seed")
     assert said.cell.value == pytest.approx(0.1, abs=0.02)
     assert said.quantity == "R@20, ngram:1 − whole, learned temperature, seed 8"
@@ -403,7 +432,7 @@ def cutting(kind: str, found: StudyOutcomes, value: float, random) -> RunOutcome
     """A run with learned boundaries that are all likely."""
     how = {} if kind == "budget" else {"tau": PUBLISHED, "score": "maxsim"}
     made = outcome(
-        StudyRun("learned", "m", "learned:3", model={"boundaries": kind}, **how), found.benches, value, random
+        StudyRun("learned", "m", "learned:3", model={"boundaries": kind}, **how), found.benchmarks, value, random
     )
     cuts = {"cuts|chance": np.full(40, 0.9, np.float32), "cuts|lengths": np.array([20, 20])}
     return RunOutcome(made.run, made.about, {**made.arrays, **cuts})
@@ -411,11 +440,11 @@ def cutting(kind: str, found: StudyOutcomes, value: float, random) -> RunOutcome
 
 def test_learned_boundaries_are_set_beside_fixed_patches_of_the_same_loss(found, random):
     fixed = [
-        outcome(StudyRun("main", "m", "ngram:3"), found.benches, 0.5, random),
-        outcome(StudyRun("published", "m", "ngram:3", tau=PUBLISHED, score="maxsim"), found.benches, 0.3, random),
+        outcome(StudyRun("main", "m", "ngram:3"), found.benchmarks, 0.5, random),
+        outcome(StudyRun("published", "m", "ngram:3", tau=PUBLISHED, score="maxsim"), found.benchmarks, 0.3, random),
     ]
     learned = [cutting("budget", found, 0.4, random), cutting("reg2", found, 0.4, random)]
-    both = StudyOutcomes([*found.outcomes, *fixed, *learned], found.benches)
+    both = StudyOutcomes([*found.outcomes, *fixed, *learned], found.benchmarks)
     table = boundaries(both, "m")
     assert table is not None
     assert [row.cells[-1].value for row in table.rows] == pytest.approx([-0.1, 0.1], abs=0.02)
@@ -426,8 +455,8 @@ def test_learned_boundaries_are_set_beside_fixed_patches_of_the_same_loss(found,
 
 def test_under_the_published_protocol_the_learned_row_is_the_published_penalty(found, random):
     runs = [StudyRun("main", "m", "ngram:1", tau=PUBLISHED, score="maxsim")]
-    made = [*(outcome(run, found.benches, 0.3, random) for run in runs), cutting("reg2", found, 0.4, random)]
-    row = retrieval_table(StudyOutcomes([found.outcomes[0], *made], found.benches), "m", 4)["learned:3"]
+    made = [*(outcome(run, found.benchmarks, 0.3, random) for run in runs), cutting("reg2", found, 0.4, random)]
+    row = retrieval_table(StudyOutcomes([found.outcomes[0], *made], found.benchmarks), "m", 4)["learned:3"]
     assert row.cells[0].value == pytest.approx(0.4, abs=0.01)
 
 
@@ -447,54 +476,45 @@ def test_patches_between_boundaries_end_with_their_text():
 
 
 def test_every_run_of_a_plan_has_a_name_of_its_own_and_survives_json():
-    runs = plan(["a", "b"], Size(), SECOND)
+    runs = plan_runs(["a", "b"], Size(), SECOND)
     assert len({run.name for run in runs}) == len(runs)
-    assert [plan_from_json(run.to_json()).name for run in runs] == [run.name for run in runs]
+    assert [run_from_json(run.to_json()).name for run in runs] == [run.name for run in runs]
 
 
 def test_budgets_are_equal_but_for_the_runs_about_them():
-    runs = [run for run in plan(["a"], Size()) if run.rule != "none" and run.stage != "negatives"]
+    runs = [run for run in plan_runs(["a"], Size()) if run.rule != "none" and run.stage != "negatives"]
     assert {(run.steps, run.batch) for run in runs} == {(200, 128)}
 
 
 def test_the_published_protocol_has_one_temperature_and_its_head():
-    runs = [run for run in plan(["a"], Size(), preset="paper") if run.rule != "none"]
+    runs = [run for run in plan_runs(["a"], Size(), preset="paper") if run.rule != "none"]
     assert {(run.tau, run.score, run.model["head"]) for run in runs} == {(0.5, "maxsim", "mlp")}
 
 
 def test_outcomes_come_back_as_they_were_stored(tmp_path, random):
     first = outcome(StudyRun("main", "m", "whole"), [bench()], 0.5, random)
-    store = Store(tmp_path)
-    store.add(first)
-    store.add(outcome(StudyRun("main", "m", "ngram:1"), [bench()], 0.6, random))
-    again = list(Store(tmp_path))
+    second = outcome(StudyRun("main", "m", "ngram:1"), [bench()], 0.6, random)
+    for each in (second, first):
+        write_outcome(each, tmp_path)
+    again = read_outcomes(tmp_path, [first.run, StudyRun("main", "m", "word"), second.run])
     assert [o.run.patch for o in again] == ["whole", "ngram:1"]
+    assert again[0].run == first.run
     assert all(np.array_equal(again[0].arrays[key], value) for key, value in first.arrays.items())
-    assert store.names() == {o.run.name for o in again}
 
 
-def test_a_bench_comes_back_as_it_was_saved(tmp_path):
-    one = bench()
-    save_bench(one, tmp_path / "one.npz")
-    again = open_bench(tmp_path / "one.npz")
-    assert again.texts == one.texts
-    assert np.array_equal(again.relevant(), one.relevant())
-    assert again.authors[3] == one.authors[3]
+def test_a_damaged_outcome_says_what_to_remove(tmp_path, random):
+    path = write_outcome(outcome(StudyRun("main", "m", "whole"), [bench()], 0.5, random), tmp_path)
+    path.write_bytes(path.read_bytes()[:-30])
+    with pytest.raises(ArtifactError, match="is damaged .* remove it, and the run is done again"):
+        read_outcome(path)
 
 
-def test_a_smaller_bench_keeps_what_its_anchors_need_and_all_writers():
-    one = smaller_pool(bench(), 8, 20)
-    assert len(one.anchors) == 8
-    assert len(one.pool) == 20
-    assert len(set(one.clusters.tolist())) == WRITERS
-    positives = one.labels[one.pool[one.triplets[:, 1]]]
-    assert np.array_equal(positives, one.clusters[one.triplets[:, 0]])
-    negatives = one.labels[one.pool[one.triplets[:, 2]]]
-    assert (negatives != one.clusters[one.triplets[:, 0]]).all()
-
-
-def test_writers_take_turns():
-    assert in_turn(np.array([5, 5, 5, 2, 2, 9])).tolist() == [0, 3, 5, 1, 4, 2]
+def test_runs_of_different_names_have_different_files(tmp_path):
+    names = {
+        outcome_file(tmp_path, run).name for run in (StudyRun("main", "a b", "whole"), StudyRun("main", "a-b", "whole"))
+    }
+    assert len(names) == 2
+    assert all(name.startswith("a-b-whole-base-tau-learn-batch-256-steps-200-seed-7-") for name in names)
 
 
 def test_tables_are_written_in_every_format():

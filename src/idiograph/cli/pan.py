@@ -93,7 +93,7 @@ def write_pan_report(found: Sequence[Any], folder: Path, preset: str) -> None:
 
 
 def print_found(found: Sequence[Any], preset: str) -> None:
-    from idiograph.evaluate.pan19 import PAPER
+    from idiograph.evaluate.published import PAN19
 
     first = found[0]
     table = Table(title=f"PAN19 {first.lang}, {preset}: {first.texts} texts by {first.authors} authors")
@@ -101,7 +101,7 @@ def print_found(found: Sequence[Any], preset: str) -> None:
         table.add_column(name, justify="left" if name == "ranker" else "right")
     for one in found:
         grain = one.ranker.rpartition(" @ ")[2]
-        paper = f"{PAPER[grain]:.3f}" if grain in PAPER and one.lang == "en" else "–"
+        paper = f"{PAN19[grain]:.3f}" if grain in PAN19 and one.lang == "en" else "–"
         cells = [f"{r.value:.3f} [dim]{r.low:.3f}–{r.high:.3f}[/dim]" for r in one.rows[:2]]
         table.add_row(one.ranker, cells[0], paper, cells[1], f"{one['macro-F1'].value:.3f}")
     out.print(table)

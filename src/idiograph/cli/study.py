@@ -9,8 +9,9 @@ from typing import Annotated
 import typer
 
 from idiograph import __version__
-from idiograph.cli.shared import AsJson, Out, Preset, RecipeFile, bar, say, settings, wrote
+from idiograph.cli.shared import Address, AsJson, Out, Preset, RecipeFile, bar, say, settings, wrote
 from idiograph.errors import InputError
+from idiograph.runner import Workers
 
 
 def study_command(
@@ -44,33 +45,35 @@ def study_command(
     workers: Annotated[
         int, typer.Option(help="Models trained at a time; 0: one after the other, in this process.")
     ] = 0,
+    runner: Annotated[
+        str | None, typer.Option(help="Where models are trained: inline, processes or ray; default: by --workers.")
+    ] = None,
+    address: Address = None,
     budget: Annotated[float, typer.Option(help="Seconds after which no model is begun.")] = float("inf"),
     preset: Preset = "sound",
     recipe_file: RecipeFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Make every table and figure of the paper on your texts, with intervals; a stopped study goes on where it was."""
-    from idiograph.study.prepare import open_pan
-    from idiograph.study.run import STAGES, StudyRequest
-    from idiograph.study.run import run_study as study_
+    from idiograph.study.run import STAGES, StudyRequest, run_study
 
-    chosen = settings(preset, recipe_file, {})
+    team = Workers(runner or ("processes" if workers else "inline"), workers or None, address)
     wanted = StudyRequest(
-        chosen, backbones_of(backbone or []), quick, steps, tuple(stage or STAGES), device, workers, budget,
-        (shlex.join(["idiograph", *sys.argv[1:]]),), __version__, open_pan(pan) if pan else {},
+        settings(preset, recipe_file, {}), backbones_of(backbone or []), quick, steps, tuple(stage or STAGES), device,
+        team, budget, (shlex.join(["idiograph", *sys.argv[1:]]),), __version__, pan,
+        semantic=backbones_of([semantic]) if semantic else {},
     )  # fmt: skip
-    wanted = replace(wanted, semantic=backbones_of([semantic]) if semantic else {})
-    given = {name: value for name, value in {"train": rows, "anchors": anchors, "pool": pool}.items() if value}
-    wanted = replace(wanted, portions=replace(wanted.share, **given))
+    portions = {name: value for name, value in {"train": rows, "anchors": anchors, "pool": pool}.items() if value}
+    wanted = replace(wanted, portions=replace(wanted.share, **portions))
     with bar("study") as update:
-        found = study_(sources, out_folder, wanted, update)
-    if found is None:
+        study = run_study(sources, out_folder, wanted, update)
+    if study is None:
         wrote(out_folder, f"did {', '.join(stage or STAGES)}")
         return
     say(
-        {"page": str(found.page), **found.counts},
+        {"page": str(study.page), **study.counts},
         as_json,
-        lambda: wrote(found.page, outcome_line(found.runs, found.claims, quick)),
+        lambda: wrote(study.page, outcome_line(study.runs, study.claims, quick)),
     )
 
 
@@ -79,14 +82,14 @@ def outcome_line(runs: int, claims: int, quick: bool) -> str:
     return f"{runs} models, {claims} claims put to the test{warning}"
 
 
-def backbones_of(given: list[str]) -> dict[str, str]:
+def backbones_of(specs: list[str]) -> dict[str, str]:
     """Name → folder; a general-purpose encoder, which has learned nothing of style, if none is given."""
     from idiograph.loading import folder_of
 
-    found: dict[str, str] = {}
-    for each in given or ["minilm"]:
+    backbones: dict[str, str] = {}
+    for each in specs or ["minilm"]:
         name, _, folder = each.partition("=") if "=" in each else (Path(each).name, "", each)
-        if name in found:
+        if name in backbones:
             raise InputError(f"two backbones are called '{name}'; give them names: --backbone NAME=FOLDER")
-        found[name] = str(folder_of(folder))
-    return found
+        backbones[name] = str(folder_of(folder))
+    return backbones

@@ -62,56 +62,39 @@ def parse_object(line: str, where: str) -> Mapping[str, Any]:
 
 
 def read_pairs(path: Path) -> list[PanPair]:
-    found = []
+    pairs = []
     for where, row in json_objects(path):
         texts = row.get("pair")
         if not isinstance(texts, list) or len(texts) != 2 or not all(isinstance(t, str) for t in texts):
             raise InputError(f"'{where}': \"pair\" must hold two texts")
-        found.append(
+        pairs.append(
             PanPair(row["id"], (texts[0], texts[1]), {k: v for k, v in row.items() if k not in ("id", "pair")})
         )
-    return found
+    return pairs
 
 
 def read_pan_truth(path: Path) -> list[Truth]:
-    found = []
+    truth = []
     for where, row in json_objects(path):
         if not isinstance(row.get("same"), bool):
             raise InputError(f"'{where}': \"same\" must be true or false")
-        found.append(Truth(row["id"], row["same"], tuple(map(str, row.get("authors") or ()))))
-    if not found:
+        truth.append(Truth(row["id"], row["same"], tuple(map(str, row.get("authors") or ()))))
+    if not truth:
         raise InputError(f"'{path}' has no line")
-    return found
+    return truth
 
 
 def read_pan_answers(path: Path) -> dict[str, float]:
     """Answers by id. A value outside 0 to 1 is refused, as the shared task does."""
-    found: dict[str, float] = {}
+    answers: dict[str, float] = {}
     for where, row in json_objects(path):
         value = row.get("value")
         if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
             raise InputError(f"'{where}': \"value\" must be a number from 0 to 1, but is {value!r}")
-        if row["id"] in found:
+        if row["id"] in answers:
             raise InputError(f"'{where}': a second answer for '{row['id']}'")
-        found[row["id"]] = float(value)
-    return found
-
-
-def write_lines(rows: Iterable[Mapping[str, Any]], path: Path) -> None:
-    with path.open("w", encoding="utf-8") as stream:
-        stream.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-
-
-def write_pairs(pairs: Iterable[PanPair], path: Path) -> None:
-    write_lines(({"id": p.id, **p.more, "pair": list(p.texts)} for p in pairs), path)
-
-
-def write_truth(truth: Iterable[Truth], path: Path) -> None:
-    write_lines(({"id": t.id, "same": t.same, "authors": list(t.authors)} for t in truth), path)
-
-
-def write_pan_answers(answers: Mapping[str, float], path: Path) -> None:
-    write_lines(({"id": name, "value": value} for name, value in answers.items()), path)
+        answers[row["id"]] = float(value)
+    return answers
 
 
 def scores(truth: Sequence[Truth], answers: Mapping[str, float]) -> dict[str, float]:
@@ -123,13 +106,13 @@ def scores(truth: Sequence[Truth], answers: Mapping[str, float]) -> dict[str, fl
     same = np.array([t.same for t in truth])
     if same.all() or not same.any():
         raise InputError("the truth must hold pairs by one author and pairs by two")
-    said = np.array([answers.get(t.id, UNANSWERED) for t in truth])
-    found = {
-        "auc": auc(said[same], said[~same]),
-        "c@1": c_at_1(said, same),
-        "f05u": f05u(said, same),
-        "f1": f1(said, same),
-        "brier": brier(said, same),
+    answered = np.array([answers.get(t.id, UNANSWERED) for t in truth])
+    values = {
+        "auc": auc(answered[same], answered[~same]),
+        "c@1": c_at_1(answered, same),
+        "f05u": f05u(answered, same),
+        "f1": f1(answered, same),
+        "brier": brier(answered, same),
     }
-    found["overall"] = float(np.mean(list(found.values())))
-    return {name: round(float(value), DIGITS) for name, value in found.items()}
+    values["overall"] = float(np.mean(list(values.values())))
+    return {name: round(float(value), DIGITS) for name, value in values.items()}

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from idiograph.errors import InputError
 from idiograph.evaluate.problems import NOBODY, Problem, macro_f1
+from idiograph.evaluate.published import PAN19
 from idiograph.evaluate.report import MeasuredValue, interval
 from idiograph.runner import Progress
 from idiograph.style.model import Ranker
@@ -23,10 +24,6 @@ if TYPE_CHECKING:
     from idiograph.recipe import PanRecipe
 
 Floats = NDArray[np.float64]
-
-# Triplet accuracy that the paper reports, trained on HALvest-Contrastive.
-PAPER = {"whole": 0.520, "ngram:1": 0.719, "word": 0.715, "ngram:5": 0.704, "ngram:3": 0.724, "ngram:2": 0.740}
-PAPER |= {"ngram:4": 0.740}
 
 
 @dataclass(frozen=True)
@@ -159,7 +156,7 @@ def right_answers(each: Attributed) -> Floats:
     return (each.scores.argmax(axis=1) == true)[true >= 0].astype(np.float64)
 
 
-def attribution_as_markdown(found: Sequence[ZeroShot], published: Mapping[str, float] = PAPER) -> str:
+def attribution_as_markdown(found: Sequence[ZeroShot], published: Mapping[str, float] = PAN19) -> str:
     """Rankers as rows; the published value of the same grain beside ours."""
     lines = [
         "| ranker | texts | triplet accuracy | paper | attribution accuracy | macro-F1 |",

@@ -1,11 +1,11 @@
 """PAN19 attribution problems: known texts of some candidates, and unknown texts by them or by somebody else.
 
-Reads and writes the shared task's folders (`collection-info.json`, `problem00001/candidate00001/known00001.txt`, …), its
-answers and its truth; reads the same as JSON lines, one text a line with `problem`, `doc_type`, `authors` and `lang`.
+Reads the shared task's folders (`collection-info.json`, `problem00001/candidate00001/known00001.txt`, …) and its truth, or
+the same as JSON lines, one text a line with `problem`, `doc_type`, `authors` and `lang`; reads and writes its answers.
 """
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -30,18 +30,31 @@ class Problem:
     def candidates(self) -> list[str]:
         return sorted(self.known)
 
+    @property
+    def answerable(self) -> list[str]:
+        """The file names of the unknown texts that one of the candidates wrote."""
+        return [file for file in sorted(self.unknown) if self.truth.get(file, NOBODY) != NOBODY]
+
 
 def read_problems(source: Path, lang: str | None = None) -> list[Problem]:
     """The problems of a folder or a JSON lines file, in one language or all."""
     if not source.exists():
         raise InputError(f"there is no file or folder '{source}'")
-    found = from_folder(source) if source.is_dir() else from_lines(source)
-    chosen = [each for each in found if lang in (None, "any", each.lang)]
+    problems = from_folder(source) if source.is_dir() else from_lines(source)
+    chosen = [each for each in problems if lang in (None, "any", each.lang)]
     if not chosen:
         raise InputError(
-            f"'{source}' has no problem in '{lang}'; there are {', '.join(sorted({p.lang for p in found}))}"
+            f"'{source}' has no problem in '{lang}'; there are {', '.join(sorted({p.lang for p in problems}))}"
         )
     return chosen
+
+
+def problems_by_language(source: Path) -> dict[str, list[Problem]]:
+    """The problems that have an unknown text by one of their candidates, of every language."""
+    problems = [problem for problem in read_problems(source) if problem.answerable]
+    if not problems:
+        raise InputError(f"no unknown text in '{source}' is by one of the candidates")
+    return {lang: [each for each in problems if each.lang == lang] for lang in sorted({p.lang for p in problems})}
 
 
 def load_json(path: Path) -> Any:
@@ -80,13 +93,13 @@ def texts_in(folder: Path, encoding: str) -> dict[str, str]:
     """The `.txt` files of a folder by name."""
     from idiograph.corpus.readers import decode
 
-    found = {}
+    texts = {}
     for path in sorted(folder.glob("*.txt")):
         try:
-            found[path.name] = decode(path.read_bytes().decode(encoding).encode())
+            texts[path.name] = decode(path.read_bytes().decode(encoding).encode())
         except (InputError, UnicodeDecodeError, LookupError) as error:
             raise InputError(f"'{path}': {error}") from error
-    return found
+    return texts
 
 
 def read_problem_truth(path: Path) -> dict[str, str]:
@@ -126,51 +139,24 @@ def from_rows(name: str, rows: Sequence[Mapping[str, Any]]) -> Problem:
     return Problem(name, rows[0]["lang"], {name: tuple(texts) for name, texts in known.items()}, unknown, by_known)
 
 
-def write_problems(problems: Iterable[Problem], folder: Path) -> None:
-    """Write the shared task's folders, from which `read_problems` reads the same problems."""
-    listing = []
-    for problem in problems:
-        write_problem(problem, folder / problem.name)
-        listing.append({"problem-name": problem.name, "language": problem.lang, "encoding": "UTF-8"})
-    write_json_lines(folder / COLLECTION, listing)
-
-
-def write_problem(problem: Problem, folder: Path) -> None:
-    for name, texts in problem.known.items():
-        (folder / name).mkdir(parents=True, exist_ok=True)
-        for number, text in enumerate(texts, 1):
-            (folder / name / f"known{number:05d}.txt").write_text(text, encoding="utf-8")
-    (folder / "unknown").mkdir(parents=True, exist_ok=True)
-    for file, text in problem.unknown.items():
-        (folder / "unknown" / file).write_text(text, encoding="utf-8")
-    candidates = [{"author-name": name} for name in problem.candidates]
-    write_json_lines(folder / ABOUT, {"unknown-folder": "unknown", "candidate-authors": candidates})
-    if problem.truth:
-        told = [{"unknown-text": file, "true-author": writer} for file, writer in problem.truth.items()]
-        write_json_lines(folder / TRUTH, {"ground_truth": told})
-
-
-def write_json_lines(path: Path, value: Any) -> None:
-    path.write_text(json.dumps(value, indent=1), encoding="utf-8")
-
-
 def read_problem_answers(folder: Path, problem: str) -> dict[str, str]:
     """What a system said: file name → candidate; of two answers for one text the first counts."""
     path = folder / f"answers-{problem}.json"
-    found: dict[str, str] = {}
+    answers: dict[str, str] = {}
     try:
         for each in load_json(path):
-            found.setdefault(each["unknown-text"], each["predicted-author"])
+            answers.setdefault(each["unknown-text"], each["predicted-author"])
     except (KeyError, TypeError) as error:
         raise InputError(f"'{path}': no {error} where an answer should be") from error
-    return found
+    return answers
 
 
 def write_problem_answers(answers: Mapping[str, str], folder: Path, problem: str) -> Path:
     """Write `answers-PROBLEM.json`; returns it."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"answers-{problem}.json"
-    write_json_lines(path, [{"unknown-text": file, "predicted-author": name} for file, name in answers.items()])
+    rows = [{"unknown-text": file, "predicted-author": name} for file, name in answers.items()]
+    path.write_text(json.dumps(rows, indent=1), encoding="utf-8")
     return path
 
 
@@ -181,11 +167,14 @@ def macro_f1(truth: Mapping[str, str], answers: Mapping[str, str]) -> float:
     named = sorted(set(truth.values()) - {NOBODY})
     if not named:
         raise InputError("no unknown text is by a candidate")
-    said = {file: answers.get(file, NOBODY) for file in truth}
-    return sum(f1_of(name, truth, said) for name in named) / len(named)
+    answered = {file: answers.get(file, NOBODY) for file in truth}
+    return sum(f1_of(name, truth, answered) for name in named) / len(named)
 
 
-def f1_of(name: str, truth: Mapping[str, str], said: Mapping[str, str]) -> float:
-    hits = sum(truth[file] == name == said[file] for file in truth)
-    asked, given = sum(writer == name for writer in truth.values()), sum(writer == name for writer in said.values())
-    return 2 * hits / (asked + given)
+def f1_of(name: str, truth: Mapping[str, str], answered: Mapping[str, str]) -> float:
+    hits = sum(truth[file] == name == answered[file] for file in truth)
+    right, claimed = (
+        sum(writer == name for writer in truth.values()),
+        sum(writer == name for writer in answered.values()),
+    )
+    return 2 * hits / (right + claimed)

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array, diags_array
 
 from idiograph.errors import InputError
+from idiograph.evaluate.published import DECOUPLING
 from idiograph.evaluate.report import MeasuredValue, interval
 from idiograph.html import render
 from idiograph.mining.split import SPLITS
@@ -43,18 +44,6 @@ GRAM, GRAM_COLUMNS = 4, 1 << 18  # letters of an n-gram, and columns that their 
 LIMIT = 10_000  # triplets of a configuration that are looked at
 BARS = 40
 STRICT = "BM25 (Okapi)"  # a tie counts as lost, as in the published study
-
-# Accuracy in per cent, by rule and number of sentences, as the paper reports it.
-PAPER: dict[tuple[str, int], float] = {
-    ("unrestricted", 2): 68.15,
-    ("unrestricted", 4): 79.26,
-    ("unrestricted", 6): 85.03,
-    ("unrestricted", 8): 89.09,
-    ("base", 2): 60.24,
-    ("base", 4): 68.36,
-    ("base", 6): 73.72,
-    ("base", 8): 78.21,
-}
 
 
 @dataclass(frozen=True)
@@ -289,7 +278,7 @@ def check_configuration(folder: Path, name: str, split: str, limit: int, seed: i
     own = float(np.mean([t.anchor.doc_id == t.positive.doc_id for t in triplets]))
     rows = tuple(scorer_accuracy(scorer, found, clusters, seed) for scorer in SCORERS)
     sentences = int(size) if size.isdigit() else 0
-    published = PAPER.get((rule, sentences))
+    published = DECOUPLING.get(("BM25", rule, sentences))
     about = (str(folder), name, rule, sentences, len(triplets), total, own)
     return Checked(*about, overlap_rows(found), rows, published)
 

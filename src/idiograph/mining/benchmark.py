@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ Bools = NDArray[np.bool_]
 Longs = NDArray[np.int64]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Benchmark:
     """Anchors, a pool, and for each triplet where its positive and negative are in the pool.
 
@@ -33,14 +34,27 @@ class Benchmark:
     triplets: Longs  # (T, 3): anchor, positive, negative
     source: str = ""  # fingerprint of the triplets
     qrels: tuple[frozenset[int], ...] | None = None
+    corpus: str = ""  # the folder of triplets that it is from
+    configuration: str = ""  # of that folder, such as base-4
+
+    @property
+    def rule(self) -> str:
+        """The rule that its triplets were drawn by."""
+        return self.configuration.rpartition("-")[0]
+
+    @property
+    def sentences(self) -> int:
+        """How many sentences its spans have; 0 where nobody says so."""
+        size = self.configuration.rpartition("-")[2]
+        return int(size) if size.isdigit() else 0
 
     def relevant(self, anchors: slice = slice(None)) -> Bools:
         """(anchors, pool): which span of the pool is relevant to which anchor?"""
         if self.qrels is not None:
-            found = np.zeros((len(self.qrels[anchors]), len(self.pool)), bool)
-            for row, named in zip(found, self.qrels[anchors], strict=True):
+            marked = np.zeros((len(self.qrels[anchors]), len(self.pool)), bool)
+            for row, named in zip(marked, self.qrels[anchors], strict=True):
                 row[list(named)] = True
-            return found
+            return marked
         mine, theirs = self._authors
         return mine[anchors, None] == theirs[None]
 
@@ -48,6 +62,39 @@ class Benchmark:
         """(anchors, pool): which span of the pool is from the anchor's own document?"""
         mine, theirs = self._documents
         return mine[anchors, None] == theirs[None]
+
+    @cached_property
+    def clusters(self) -> Longs:
+        """(anchors,): a number for each author-set, the same in every benchmark; they are drawn together for an interval."""
+        return np.array([author_set_number(span) for span in self.anchors], np.int64)
+
+    @property
+    def triplet_clusters(self) -> Longs:
+        """(T,): the author-set of each triplet's anchor."""
+        return self.clusters[self.triplets[:, 0]]
+
+    @cached_property
+    def texts(self) -> tuple[str, ...]:
+        """Every text of either side once, for whoever reads each once."""
+        return tuple(text for _, text in self._places)
+
+    @cached_property
+    def anchor_places(self) -> Longs:
+        """(anchors,): where each anchor is among the texts."""
+        return np.array([self._places[span_key(span)] for span in self.anchors], np.int64)
+
+    @cached_property
+    def pool_places(self) -> Longs:
+        """(pool,): where each span of the pool is among the texts."""
+        return np.array([self._places[span_key(span)] for span in self.pool], np.int64)
+
+    @cached_property
+    def _places(self) -> dict[tuple[str, str], int]:
+        """Each span of either side with its number, in the order in which the triplets name them."""
+        rows = self.triplets.tolist()
+        named = (span for a, p, n in rows for span in (self.anchors[a], self.pool[p], self.pool[n]))
+        keys = dict.fromkeys(span_key(span) for span in chain(named, self.anchors, self.pool))
+        return {key: at for at, key in enumerate(keys)}
 
     @cached_property
     def _authors(self) -> tuple[Longs, Longs]:
@@ -65,14 +112,63 @@ class Benchmark:
         if size >= len(self.pool):
             return self
         keys = [hash_text(f"{seed}/{s.doc_id}/{s.text}") for s in self.pool]
-        kept = sorted(sorted(range(len(keys)), key=keys.__getitem__)[:size])
-        place = np.full(len(self.pool), -1, np.int64)
-        place[kept] = np.arange(size)
-        moved = np.column_stack([self.triplets[:, 0], place[self.triplets[:, 1:]]])
-        qrels = self.qrels and tuple(frozenset(int(place[at]) for at in q if place[at] >= 0) for q in self.qrels)
-        pool = tuple(self.pool[at] for at in kept)
+        kept = np.array(sorted(sorted(range(len(keys)), key=keys.__getitem__)[:size]), np.int64)
+        moved = np.column_stack([self.triplets[:, 0], places_among(kept, len(self.pool))[self.triplets[:, 1:]]])
         source = f"{self.source}, pool of {size} by {seed}"
-        return replace(self, pool=pool, triplets=moved[(moved >= 0).all(axis=1)], source=source, qrels=qrels)
+        return self._with_pool(kept, moved[(moved >= 0).all(axis=1)], source)
+
+    def sample(self, anchors: int, pool: int, seed: int = 7) -> "Benchmark":
+        """At most so many anchors, taken in turn from all author-sets, and so large a pool: the spans that the anchors'
+        triplets need, and others. One triplet an anchor stays."""
+        generator = np.random.default_rng(seed)
+        rows = self.triplets[generator.permutation(len(self.triplets))]
+        rows = rows[np.sort(np.unique(rows[:, 0], return_index=True)[1])]  # the first of each anchor
+        rows = rows[turns_of_clusters(self.clusters[rows[:, 0]])[:anchors]]
+        order = np.argsort(self.pool_places)  # other spans are drawn in the order of the triplets
+        needed = np.isin(order, rows[:, 1:])
+        others = generator.permutation(order[~needed])[: max(pool - int(needed.sum()), 0)]
+        kept = np.concatenate([order[needed], others])
+        chosen = rows[np.argsort(self.anchor_places[rows[:, 0]]), 0]
+        places = places_among(chosen, len(self.anchors)), places_among(kept, len(self.pool))
+        moved = np.stack([places[0][rows[:, 0]], *places[1][rows[:, 1:]].T], axis=1)
+        smaller = self._with_pool(kept, moved, f"{self.source}, {len(chosen)} anchors, pool of {len(kept)} by {seed}")
+        qrels = smaller.qrels and tuple(smaller.qrels[at] for at in chosen)
+        return replace(smaller, anchors=tuple(self.anchors[at] for at in chosen), qrels=qrels)
+
+    def _with_pool(self, kept: Longs, triplets: Longs, source: str) -> "Benchmark":
+        """The same anchors with these spans of the pool alone."""
+        place = places_among(kept, len(self.pool))
+        qrels = self.qrels and tuple(frozenset(int(place[at]) for at in q if place[at] >= 0) for q in self.qrels)
+        return replace(self, pool=tuple(self.pool[at] for at in kept), triplets=triplets, source=source, qrels=qrels)
+
+
+def span_key(span: Span) -> tuple[str, str]:
+    return span.doc_id, span.text
+
+
+def author_set_number(span: Span) -> int:
+    """A 63-bit number for an author-set: what training labels its texts with, too."""
+    return hash_text(" ".join(sorted(span.authors))) >> 1
+
+
+def places_among(kept: Longs, count: int) -> Longs:
+    """(count,): where each of `count` things is among those that are kept; −1 for one that is not."""
+    places = np.full(count, -1, np.int64)
+    places[kept] = np.arange(len(kept))
+    return places
+
+
+def turns_of_clusters(clusters: Longs) -> Longs:
+    """An order in which every cluster has given one before any gives a second.
+
+    >>> turns_of_clusters(np.array([5, 5, 5, 2, 2, 9])).tolist()
+    [0, 3, 5, 1, 4, 2]
+    """
+    order = np.argsort(clusters, kind="stable")
+    new = np.flatnonzero(np.diff(clusters[order], prepend=clusters[order][:1] - 1))
+    turns = np.empty(len(order), np.int64)
+    turns[order] = np.arange(len(order)) - np.repeat(new, np.diff(np.append(new, len(order))))
+    return np.argsort(turns, kind="stable")
 
 
 def numbered(anchors: Iterable[Span], pool: Iterable[Span], of: Any) -> tuple[Longs, Longs]:
@@ -91,7 +187,7 @@ def open_benchmark(folder: Path, split: str = "test", name: str | None = None) -
     spans: dict[tuple[str, str], Span] = {}
     numbers = []
     for triplet in read_triplets(folder, name, split):
-        keys = [(s.doc_id, s.text) for s in (triplet.anchor, triplet.positive, triplet.negative)]
+        keys = [span_key(s) for s in (triplet.anchor, triplet.positive, triplet.negative)]
         spans.update(zip(keys, (triplet.anchor, triplet.positive, triplet.negative), strict=True))
         at = anchors.setdefault(keys[0], len(anchors))
         numbers.append((at, *(pool.setdefault(key, len(pool)) for key in keys[1:])))
@@ -101,6 +197,8 @@ def open_benchmark(folder: Path, split: str = "test", name: str | None = None) -
         tuple(spans[key] for key in pool),
         np.array(numbers, dtype=np.int64),
         manifest.fingerprint,
+        corpus=folder.name,
+        configuration=name,
     )
 
 
@@ -108,9 +206,9 @@ def open_benchmarks(folder: Path, split: str = "test", names: Iterable[str] = ()
     """One benchmark for each configuration of a triplet folder that has the split, or the one of a BEIR folder."""
     if (folder / "corpus.jsonl").exists():
         return [read_beir(folder, split)]
-    folder, known = locate_triplets(folder, list(names))
-    wanted = known if names else [name for name in known if split in splits(folder, name)]
-    return [open_benchmark(folder, split, name) for name in wanted or known[:1]]
+    folder, every = locate_triplets(folder, list(names))
+    wanted = every if names else [name for name in every if split in splits(folder, name)]
+    return [open_benchmark(folder, split, name) for name in wanted or every[:1]]
 
 
 def numbered_ids(prefix: str, count: int) -> list[str]:
@@ -136,7 +234,7 @@ def relevant_pairs(benchmark: Benchmark, own_document: str = "exclude") -> Itera
         row = benchmark.relevant(one)[0]
         if own_document == "exclude":
             row = row & ~benchmark.own_document(one)[0]
-        yield from ((at, int(found)) for found in np.flatnonzero(row))
+        yield from ((at, int(place)) for place in np.flatnonzero(row))
 
 
 def beir_line(name: str, span: Span) -> str:
@@ -167,7 +265,7 @@ def read_beir(folder: Path, split: str = "test") -> Benchmark:
 
 
 def read_spans(path: Path) -> dict[str, Span]:
-    found: dict[str, Span] = {}
+    spans: dict[str, Span] = {}
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -177,10 +275,10 @@ def read_spans(path: Path) -> dict[str, Span]:
     for number, each in enumerate(text.splitlines(), 1):
         try:
             row = json.loads(each)
-            found[row["_id"]] = span_of(row)
+            spans[row["_id"]] = span_of(row)
         except (ValueError, KeyError, TypeError) as error:
             raise InputError(f"'{path}:{number}': not a BEIR line: {error}") from error
-    return found
+    return spans
 
 
 def span_of(row: Mapping[str, Any]) -> Span:

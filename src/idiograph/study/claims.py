@@ -48,9 +48,9 @@ def state_claim(
     return Claim(claim, quantity, backbone, cell, above_zero(cell), remark)
 
 
-def topic_claims(found: StudyOutcomes, backbone: str) -> Iterator[Claim]:
-    size = found.main
-    loose, strict = (lexical_scores(found.on(rule, size), STRICT) for rule in ("unrestricted", "base"))
+def topic_claims(study: StudyOutcomes, backbone: str) -> Iterator[Claim]:
+    size = study.main
+    loose, strict = (lexical_scores(study.on(rule, size), STRICT) for rule in ("unrestricted", "base"))
     cell = unpaired_claim(
         loose, strict, DECOUPLING["BM25", "unrestricted", 4] / 100 - DECOUPLING["BM25", "base", 4] / 100
     )
@@ -61,7 +61,7 @@ def topic_claims(found: StudyOutcomes, backbone: str) -> Iterator[Claim]:
         cell,
         above_zero(cell),
     )
-    base, other = (found.triplets(trained_on(found, backbone, rule)) for rule in ("base", "unrestricted"))
+    base, other = (study.triplets(trained_on(study, backbone, rule)) for rule in ("base", "unrestricted"))
     theirs = (DECOUPLING["base", "base", 4] - DECOUPLING["unrestricted", "base", 4]) / 100
     yield state_claim(
         "Training on base beats training on unrestricted",
@@ -70,15 +70,15 @@ def topic_claims(found: StudyOutcomes, backbone: str) -> Iterator[Claim]:
         paired_lead(base, other),
         theirs,
     )
-    cloze = found.triplets(trained_on(found, backbone, "ict"))
+    cloze = study.triplets(trained_on(study, backbone, "ict"))
     theirs = (DECOUPLING["base", "base", 4] - DECOUPLING["ict", "base", 4]) / 100
     yield state_claim(
         "Training on base beats cloze pairs", "accuracy on base", backbone, paired_lead(base, cloze), theirs
     )
-    for rule, said in (("unrestricted", "training on unrestricted"), ("ict", "cloze pairs")):
-        base_, other = (found.measure(trained_on(found, backbone, each)) for each in ("base", rule))
-        yield state_claim(f"Training on base beats {said}", "R@20", backbone, paired_lead(base_, other))
-    words = lexical_scores(found.on("base", size), STRICT)
+    for rule, statement in (("unrestricted", "training on unrestricted"), ("ict", "cloze pairs")):
+        base_, other = (study.measure(trained_on(study, backbone, each)) for each in ("base", rule))
+        yield state_claim(f"Training on base beats {statement}", "R@20", backbone, paired_lead(base_, other))
+    words = lexical_scores(study.on("base", size), STRICT)
     theirs = (DECOUPLING["base", "base", 4] - DECOUPLING["BM25", "base", 4]) / 100
     yield state_claim(
         "A trained model beats BM25 on base", "accuracy on base", backbone, paired_lead(base, words), theirs
@@ -95,45 +95,45 @@ def unpaired_claim(a: Sample | None, b: Sample | None, published: float) -> Cell
     return Cell(value, value - float(half), value + float(half), published)
 
 
-def grain_claims(found: StudyOutcomes, backbone: str) -> Iterator[Claim]:
+def grain_claims(study: StudyOutcomes, backbone: str) -> Iterator[Claim]:
     theirs = RETRIEVAL[4]["ngram:1"][0], RETRIEVAL[4]["whole"][0]
     lead = {}
     for stage in ("published", "main"):
-        how = found.loss(stage)
-        token, whole = (found.measure(found.outcome(backbone, grain, stage)) for grain in ("ngram:1", "whole"))
+        how = study.loss(stage)
+        token, whole = (study.measure(study.outcome(backbone, grain, stage)) for grain in ("ngram:1", "whole"))
         lead[stage] = paired_lead(token, whole)
         claim = "Late interaction is ahead of mean pooling"
         yield state_claim(claim, f"R@20, ngram:1 − whole, {how}", backbone, lead[stage], theirs[0] - theirs[1])
         ratio = relative_lead(token, whole, theirs[0] / theirs[1] - 1)
-        said = "Late interaction is far ahead: it finds at least twice as much"
-        yield Claim(said, f"R@20, ngram:1 / whole − 1, {how}", backbone, ratio, above_zero(ratio, 1.0))
-    for grain, said in (("whole", "mean pooling"), ("ngram:1", "late interaction")):
-        own, theirs_ = (found.measure(found.outcome(backbone, grain, stage)) for stage in ("main", "published"))
-        told = f"R@20, {grain}, temperature learned − published loss"
-        yield state_claim(f"The published loss holds {said} back", told, backbone, paired_lead(own, theirs_))
+        statement = "Late interaction is far ahead: it finds at least twice as much"
+        yield Claim(statement, f"R@20, ngram:1 / whole − 1, {how}", backbone, ratio, above_zero(ratio, 1.0))
+    for grain, statement in (("whole", "mean pooling"), ("ngram:1", "late interaction")):
+        own, theirs_ = (study.measure(study.outcome(backbone, grain, stage)) for stage in ("main", "published"))
+        quantity = f"R@20, {grain}, temperature learned − published loss"
+        yield state_claim(f"The published loss holds {statement} back", quantity, backbone, paired_lead(own, theirs_))
     yield state_claim(
         "The lead is an effect of the temperature",
         "how much of the lead goes when each grain has its own temperature",
         backbone,
         paired_lead(lead["published"], lead["main"]),
     )
-    best = chosen_temperatures(found, backbone)
+    best = chosen_temperatures(study, backbone)
     for grain in ("ngram:1", "ngram:2", "ngram:3"):
-        sample = paired_lead(found.measure(best.get(grain)), found.measure(best.get("whole")))
-        said = f"{grain} is ahead of mean pooling when each has its best temperature"
-        yield state_claim(said, "R@20, temperatures chosen on other writers", backbone, sample)
-    for size in found.lengths:
+        sample = paired_lead(study.measure(best.get(grain)), study.measure(best.get("whole")))
+        statement = f"{grain} is ahead of mean pooling when each has its best temperature"
+        yield state_claim(statement, "R@20, temperatures chosen on other writers", backbone, sample)
+    for size in study.lengths:
         known = RETRIEVAL.get(size, {})
         theirs = known["ngram:2"][0] - known["ngram:1"][0] if known else NAN
-        patch, token = (found.measure(found.outcome(backbone, grain), "R@20", size) for grain in ("ngram:2", "ngram:1"))
-        said = f"Patches of two are ahead of single tokens, {size} sentences"
-        yield state_claim(said, "R@20, ngram:2 − ngram:1", backbone, paired_lead(patch, token), theirs)
+        patch, token = (study.measure(study.outcome(backbone, grain), "R@20", size) for grain in ("ngram:2", "ngram:1"))
+        statement = f"Patches of two are ahead of single tokens, {size} sentences"
+        yield state_claim(statement, "R@20, ngram:2 − ngram:1", backbone, paired_lead(patch, token), theirs)
     theirs = RETRIEVAL[4]["whole as ngram:1"][0] - RETRIEVAL[4]["whole"][0]
-    for stage, outcome in (("untrained", found.untrained(backbone)), ("trained", found.outcome(backbone, "whole"))):
-        finer = paired_lead(found.measure(outcome, reading="ngram:3"), found.measure(outcome, reading="whole"))
-        said = f"Reading mean-pooled weights in patches of three helps ({stage})"
-        yield state_claim(said, "R@20, read at ngram:3 − whole", backbone, finer)
-        swapped = paired_lead(found.measure(outcome, reading="ngram:1"), found.measure(outcome, reading="whole"))
+    for stage, outcome in (("untrained", study.untrained(backbone)), ("trained", study.outcome(backbone, "whole"))):
+        finer = paired_lead(study.measure(outcome, reading="ngram:3"), study.measure(outcome, reading="whole"))
+        statement = f"Reading mean-pooled weights in patches of three helps ({stage})"
+        yield state_claim(statement, "R@20, read at ngram:3 − whole", backbone, finer)
+        swapped = paired_lead(study.measure(outcome, reading="ngram:1"), study.measure(outcome, reading="whole"))
         yield state_claim(
             f"Reading mean-pooled weights token by token helps ({stage})",
             "R@20, read at ngram:1 − whole",
@@ -142,11 +142,11 @@ def grain_claims(found: StudyOutcomes, backbone: str) -> Iterator[Claim]:
             theirs,
         )
     trained = paired_lead(
-        found.measure(found.outcome(backbone, "ngram:3")), found.measure(found.untrained(backbone), reading="ngram:3")
+        study.measure(study.outcome(backbone, "ngram:3")), study.measure(study.untrained(backbone), reading="ngram:3")
     )
     same = paired_lead(
-        found.measure(found.outcome(backbone, "ngram:3")),
-        found.measure(found.outcome(backbone, "whole"), reading="ngram:3"),
+        study.measure(study.outcome(backbone, "ngram:3")),
+        study.measure(study.outcome(backbone, "whole"), reading="ngram:3"),
     )
     yield state_claim(
         "Training at the grain that is read helps",
@@ -157,64 +157,64 @@ def grain_claims(found: StudyOutcomes, backbone: str) -> Iterator[Claim]:
     yield state_claim("Training helps at all", "R@20, ngram:3 trained − untrained", backbone, trained)
 
 
-def by_temperature(found: StudyOutcomes, backbone: str) -> Iterator[Claim]:
+def by_temperature(study: StudyOutcomes, backbone: str) -> Iterator[Claim]:
     """Is the conclusion the same at every temperature? And mean pooling at the sharpness that a sum of cosines has?"""
-    grid = temperature_runs_of(found, backbone)
+    grid = temperature_runs_of(study, backbone)
     whole = grid.get("whole", {})
     for grain in ("ngram:1", "ngram:3"):
         for setting in temperature_order(set(grid.get(grain, {})) & set(whole)):
-            sample = paired_lead(found.measure(grid[grain][setting]), found.measure(whole[setting]))
-            said = f"{grain} is ahead of mean pooling at τ = {setting}"
-            yield state_claim(said, f"R@20, {grain} − whole, τ = {setting}", backbone, sample)
+            sample = paired_lead(study.measure(grid[grain][setting]), study.measure(whole[setting]))
+            statement = f"{grain} is ahead of mean pooling at τ = {setting}"
+            yield state_claim(statement, f"R@20, {grain} − whole, τ = {setting}", backbone, sample)
     sharp, published = whole.get(f"{SAME_SHARPNESS}"), grid.get("ngram:1", {}).get(SUM)
-    sample = paired_lead(found.measure(published), found.measure(sharp))
-    said = "Late interaction as published is ahead of mean pooling that is as sharp"
-    yield state_claim(said, f"R@20, ngram:1 at {SUM} − whole at {SAME_SHARPNESS}", backbone, sample)
+    sample = paired_lead(study.measure(published), study.measure(sharp))
+    statement = "Late interaction as published is ahead of mean pooling that is as sharp"
+    yield state_claim(statement, f"R@20, ngram:1 at {SUM} − whole at {SAME_SHARPNESS}", backbone, sample)
 
 
-def length_claims(found: StudyOutcomes, backbone: str) -> Iterator[Claim]:
+def length_claims(study: StudyOutcomes, backbone: str) -> Iterator[Claim]:
     """Every model gets better with longer spans, at equal pools."""
-    outcome, (least, *_, most) = found.patched(backbone), found.lengths
+    outcome, (least, *_, most) = study.patched(backbone), study.lengths
     grain = outcome.run.patch if outcome else ""
-    short, long = (found.measure(outcome, "R@20", size) for size in (least, most))
+    short, long = (study.measure(outcome, "R@20", size) for size in (least, most))
     theirs = RETRIEVAL[most][grain][0] - RETRIEVAL[least][grain][0] if grain and most in RETRIEVAL else NAN
     cell = unpaired_claim(long, short, theirs)
-    said = "Longer spans are easier, with pools of equal size"
-    yield Claim(said, f"R@20 at {grain}, {most} − {least} sentences", backbone, cell, above_zero(cell))
+    statement = "Longer spans are easier, with pools of equal size"
+    yield Claim(statement, f"R@20 at {grain}, {most} − {least} sentences", backbone, cell, above_zero(cell))
 
 
-def size_claims(found: StudyOutcomes, backbone: str) -> Iterator[Claim]:
+def size_claims(study: StudyOutcomes, backbone: str) -> Iterator[Claim]:
     for stage in ("main", "published"):
         for measure in ("R@20", "nDCG@20"):
-            given = samples_of(found, backbone, measure, stage)
-            if given is None:
+            samples = samples_of(study, backbone, measure, stage)
+            if samples is None:
                 continue
-            fits = fit_curve(curve(*given))
+            fits = fit_curve(curve(*samples))
             power = fits["free exponent"]
             share = fits["best in resamples, root"].value
             factor = fits["factor of the root"]
-            remark = f"factor {factor.shown} [{factor.range}]; the root fits best in {100 * share:.0f} % of resamples"
-            said = f"The best patch size grows with length ({found.loss(stage)}, {measure})"
-            yield Claim(said, "exponent of length, free", backbone, power, above_zero(power), remark)
+            remark = f"factor {factor.text} [{factor.range}]; the root fits best in {100 * share:.0f} % of resamples"
+            statement = f"The best patch size grows with length ({study.loss(stage)}, {measure})"
+            yield Claim(statement, "exponent of length, free", backbone, power, above_zero(power), remark)
 
 
-def meaning_claims(found: StudyOutcomes, backbone: str) -> Iterator[Claim]:
-    both = cosine_table(found, backbone)
+def meaning_claims(study: StudyOutcomes, backbone: str) -> Iterator[Claim]:
+    both = cosine_table(study, backbone)
     if both is None:
         return
     semantic, style = both
     inside = correlate(semantic, style, (0,))
-    remark = f"pooled {correlate(semantic, style, (0, 1)).shown} (paper {SEMANTIC['pooled correlation']})"
+    remark = f"pooled {correlate(semantic, style, (0, 1)).text} (paper {SEMANTIC['pooled correlation']})"
     verdict = FAILS if inside.low > 0.5 else HOLDS if inside.high < 0.3 else UNDECIDED
-    said = "Style is another thing than meaning: hardly correlated within same-author pairs"
-    yield Claim(said, "correlation of style and meaning, same author", backbone, inside, verdict, remark)
+    statement = "Style is another thing than meaning: hardly correlated within same-author pairs"
+    yield Claim(statement, "correlation of style and meaning, same author", backbone, inside, verdict, remark)
     a, b = effect(style), effect(semantic)
     gain = Sample(
         (style.values[:, 0] - style.values[:, 1]) / style.values[:, 1].std()
         - (semantic.values[:, 0] - semantic.values[:, 1]) / semantic.values[:, 1].std(),
         style.clusters,
     )
-    note = f"style {a.shown}, meaning {b.shown} standard deviations"
+    note = f"style {a.text}, meaning {b.text} standard deviations"
     yield state_claim(
         "Style separates authors better than meaning",
         "difference of margins, in standard deviations",
@@ -224,14 +224,14 @@ def meaning_claims(found: StudyOutcomes, backbone: str) -> Iterator[Claim]:
     )
 
 
-def failure_claims(found: StudyOutcomes, backbone: str) -> Iterator[Claim]:
-    outcome = found.patched(backbone)
-    if outcome is None or not ranked_failures(found, outcome):
+def failure_claims(study: StudyOutcomes, backbone: str) -> Iterator[Claim]:
+    outcome = study.patched(backbone)
+    if outcome is None or not ranked_failures(study, outcome):
         return
-    benches = found.on("base")
-    parts = [distractors(b, outcome.arrays[f"{outcome.run.patch}|{b.name}|top"]) for b in benches]
-    clusters = np.concatenate([bench.clusters for bench in benches])
-    for quantity, said in (
+    benchmarks = study.on("base")
+    parts = [distractors(b, outcome.arrays[f"{outcome.run.patch}|{b.name}|top"]) for b in benchmarks]
+    clusters = np.concatenate([benchmark.clusters for benchmark in benchmarks])
+    for quantity, statement in (
         ("same field", "Distractors share the anchor's field more often than chance"),
         ("words of the anchor", "Distractors share no more words with the anchor than chance"),
         ("words of the positive", "Distractors look like the true positive, which is left out here"),
@@ -240,44 +240,44 @@ def failure_claims(found: StudyOutcomes, backbone: str) -> Iterator[Claim]:
         values = np.concatenate([part["ranks 2–5"][:, at] - part["random"][:, at] for part in parts])
         cell = Sample(values, clusters).cell()
         verdict = above_zero(cell)
-        if "no more" in said:
+        if "no more" in statement:
             verdict = {HOLDS: FAILS, FAILS: HOLDS}.get(verdict, verdict)
-        yield Claim(said, f"{quantity}, ranks 2–5 − random", backbone, cell, verdict)
+        yield Claim(statement, f"{quantity}, ranks 2–5 − random", backbone, cell, verdict)
 
 
-def pool_claims(found: StudyOutcomes, backbone: str) -> Iterator[Claim]:
-    usual = found.outcome(backbone, "ngram:1")
-    more = [o for o in found.outcomes if o.run.stage == "negatives" and o.run.backbone == backbone]
+def pool_claims(study: StudyOutcomes, backbone: str) -> Iterator[Claim]:
+    usual = study.outcome(backbone, "ngram:1")
+    more = [o for o in study.outcomes if o.run.stage == "negatives" and o.run.backbone == backbone]
     for outcome in more:
         if usual is not None and outcome.run.batch > usual.run.batch:
-            said = "More negatives help"
+            statement = "More negatives help"
             remark = "more text too, at equal steps"
             quantity = f"R@20, batch {outcome.run.batch} − {usual.run.batch}"
             yield state_claim(
-                said, quantity, backbone, paired_lead(found.measure(outcome), found.measure(usual)), remark=remark
+                statement, quantity, backbone, paired_lead(study.measure(outcome), study.measure(usual)), remark=remark
             )
 
 
-def boundary_claims(found: StudyOutcomes, backbone: str) -> Iterator[Claim]:
+def boundary_claims(study: StudyOutcomes, backbone: str) -> Iterator[Claim]:
     theirs = RETRIEVAL[4]["ngram:3"][0] - RETRIEVAL[4]["learned:3"][0]
-    for outcome in found.outcomes:
+    for outcome in study.outcomes:
         run = outcome.run
         if (run.stage, run.backbone) == ("learned", backbone):
-            sample = paired_lead(found.measure(same_loss(found, run)), found.measure(outcome))
-            told = f"R@20, ngram:3 − learned:3 ({kind_of_run(run)}), {how_trained(run)}"
-            note = f"{tokens_a_patch(found, outcome):.1f} tokens a learned patch"
-            yield state_claim("Fixed patches beat learned boundaries", told, backbone, sample, theirs, note)
+            sample = paired_lead(study.measure(same_loss(study, run)), study.measure(outcome))
+            quantity = f"R@20, ngram:3 − learned:3 ({kind_of_run(run)}), {how_trained(run)}"
+            note = f"{tokens_a_patch(study, outcome):.1f} tokens a learned patch"
+            yield state_claim("Fixed patches beat learned boundaries", quantity, backbone, sample, theirs, note)
 
 
-def luck_claims(found: StudyOutcomes, backbone: str) -> Iterator[Claim]:
+def luck_claims(study: StudyOutcomes, backbone: str) -> Iterator[Claim]:
     """The lead of late interaction with another seed."""
-    for outcome in found.outcomes:
+    for outcome in study.outcomes:
         run = outcome.run
         if (run.stage, run.backbone, run.patch) == ("seeds", backbone, "ngram:1"):
-            whole = found.outcome(backbone, "whole", "seeds", seed=run.seed, score=run.score)
-            told = f"R@20, ngram:1 − whole, {how_trained(run)}, seed {run.seed}"
-            sample = paired_lead(found.measure(outcome), found.measure(whole))
-            yield state_claim("Late interaction is ahead of mean pooling with another seed", told, backbone, sample)
+            whole = study.outcome(backbone, "whole", "seeds", seed=run.seed, score=run.score)
+            quantity = f"R@20, ngram:1 − whole, {how_trained(run)}, seed {run.seed}"
+            sample = paired_lead(study.measure(outcome), study.measure(whole))
+            yield state_claim("Late interaction is ahead of mean pooling with another seed", quantity, backbone, sample)
 
 
 MAKERS: tuple[Callable[[StudyOutcomes, str], Iterator[Claim]], ...] = (
@@ -286,7 +286,7 @@ MAKERS: tuple[Callable[[StudyOutcomes, str], Iterator[Claim]], ...] = (
 )  # fmt: skip
 
 
-def all_claims(found: StudyOutcomes) -> list[Claim]:
+def all_claims(study: StudyOutcomes) -> list[Claim]:
     """Every claim on every backbone; a claim that nothing was measured for is left out."""
-    every = [claim for maker in MAKERS for backbone in found.backbones for claim in maker(found, backbone)]
+    every = [claim for maker in MAKERS for backbone in study.backbones for claim in maker(study, backbone)]
     return [claim for claim in every if claim.cell.known]

@@ -1,10 +1,23 @@
-"""Which models a study trains, in the order of their worth: a run that is out of time has done the most telling ones."""
+"""What a study does: which models it trains, in the order of their worth (a study that is out of time has done the most
+telling ones), and which texts they learn from and are measured on."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cached_property, lru_cache
+from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+import pyarrow.parquet as pq
+
+from idiograph.errors import ArtifactError, InputError
+from idiograph.evaluate.problems import Problem, problems_by_language
+from idiograph.mining.benchmark import Benchmark, open_benchmark
+from idiograph.mining.triplets import configurations, read_rows, row_passages, shards, splits
+from idiograph.neural.triplets import Triplets, triplets_from_rows
 from idiograph.recipe import TrainRecipe
+from idiograph.store import read_manifest, write_json
 
 GRAINS = ("whole", "ngram:1", "ngram:2", "ngram:3", "ngram:4", "ngram:5", "word")
 SWAPPED = ("whole", "ngram:1", "ngram:3")  # grains at which every main model is read besides its own
@@ -59,7 +72,7 @@ class StudyRun:
         return asdict(self)
 
 
-def plan_from_json(value: Mapping[str, Any]) -> StudyRun:
+def run_from_json(value: Mapping[str, Any]) -> StudyRun:
     return StudyRun(**{**value, "readings": tuple(value["readings"])})
 
 
@@ -89,7 +102,7 @@ SECOND = Size(
 )  # fmt: skip
 
 
-def plan(
+def plan_runs(
     backbones: Sequence[str],
     size: Size,
     others: Size | None = None,
@@ -187,3 +200,158 @@ def published_run(run: StudyRun) -> StudyRun:
     model = {**run.model, "head": "mlp"}
     train = {"mask_false_negatives": False, "head_lr": "auto", "weight_decay": 0.1, "decay_all": True, "clip": 0.0}
     return replace(run, tau=PUBLISHED, score="maxsim", lr=3e-5, model=model, train=train)
+
+
+@dataclass(frozen=True, slots=True)
+class Portions:
+    """How much of its texts a study uses. Numbers are for each corpus."""
+
+    train: int = 5000  # rows of each configuration
+    lengths: tuple[int, ...] = (2, 4, 8)  # of the spans that are trained on
+    anchors: int = 400
+    pool: int = 1600
+    valid: tuple[int, int] = (150, 600)  # anchors and pool
+    unrestricted: tuple[int, ...] = (2, 4, 6, 8)
+    longest: int = 512  # tokens that are read
+    train_longest: int = 256  # tokens that are trained on
+
+
+def portions_from_json(value: Mapping[str, Any]) -> Portions:
+    numbers: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in value.items()}
+    return Portions(**numbers)
+
+
+PLAN = "plan.json"
+
+
+@dataclass(frozen=True)
+class StudyTexts:
+    """What models learn from and are measured on, drawn from folders of triplets: the same draw wherever it is made.
+
+    A configuration that a corpus lacks is left out. Files are read when they are first needed.
+    """
+
+    folders: tuple[tuple[Path, str], ...]  # of triplets, each with its fingerprint
+    portions: Portions = Portions()
+    main: int = 4  # sentences of the spans that most tables are about
+    keep_own: bool = False  # do spans of the anchor's own document count? Then pools are as large as they come
+    seed: int = 7
+    pan: Path | None = None  # attribution problems of another register, if there are any
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return StudyTexts, tuple(getattr(self, each.name) for each in fields(self))  # what was read stays here
+
+    @cached_property
+    def benchmarks(self) -> list[Benchmark]:
+        """What is reported, with pools of one size for every length of a corpus."""
+        return [benchmark for folder, _ in self.folders for benchmark in self._benchmarks_of(folder)]
+
+    def _benchmarks_of(self, folder: Path) -> list[Benchmark]:
+        names = [name for name in configurations(folder) if "test" in splits(folder, name) and self._measures_on(name)]
+        whole = [open_benchmark(folder, "test", name) for name in names]
+        equal = min([self.portions.pool, *(len(each.pool) for each in whole if each.rule == "base")])
+        return [each.sample(self.portions.anchors, self._pool_size(each, equal), self.seed) for each in whole]
+
+    def _measures_on(self, configuration: str) -> bool:
+        rule, _, size = configuration.rpartition("-")
+        return rule == "base" or (rule == "unrestricted" and int(size) in self.portions.unrestricted)
+
+    def _pool_size(self, benchmark: Benchmark, equal: int) -> int:
+        if benchmark.rule != "base":
+            return 0  # what the triplets need: they alone are measured there
+        return min(len(benchmark.pool), 4 * self.portions.pool) if self.keep_own else equal
+
+    @cached_property
+    def valid(self) -> list[Benchmark]:
+        """Other writers, by whom a temperature is chosen."""
+        name = f"base-{self.main}"
+        have = [folder for folder, _ in self.folders if name in configurations(folder)]
+        whole = [open_benchmark(folder, "valid", name) for folder in have if "valid" in splits(folder, name)]
+        return [each.sample(*self.portions.valid, self.seed) for each in whole]
+
+    @property
+    def main_benchmarks(self) -> list[Benchmark]:
+        """The benchmarks of the main length of span, topics decoupled."""
+        return [each for each in self.benchmarks if (each.rule, each.sentences) == ("base", self.main)]
+
+    def training_sources(self, rule: str) -> list[tuple[Path, str]]:
+        """Folders and configurations to learn from: topics decoupled in several lengths, the others in the main one."""
+        names = [f"{rule}-{size}" for size in (self.portions.lengths if rule == "base" else (self.main,))]
+        every = [(folder, name) for folder, _ in self.folders for name in names if name in configurations(folder)]
+        return [(folder, name) for folder, name in every if "train" in splits(folder, name)]
+
+    def train(self, rule: str) -> list[Triplets]:
+        """Triplets to learn from, of every corpus and configuration at most so many."""
+        for source in self.training_sources(rule):
+            if source not in self._drawn:
+                self._drawn[source] = draw_training_triplets(*source, self.portions.train, self.seed)
+        return [self._drawn[source] for source in self.training_sources(rule)]
+
+    @cached_property
+    def _drawn(self) -> dict[tuple[Path, str], Triplets]:
+        """What was drawn to train on so far: models of a study learn from the same."""
+        return {}
+
+    @cached_property
+    def problems(self) -> dict[str, list[Problem]]:
+        """Attribution problems by language."""
+        return problems_by_language(self.pan) if self.pan else {}
+
+
+def draw_training_triplets(folder: Path, configuration: str, count: int, seed: int) -> Triplets:
+    """At most so many rows of one configuration, and the texts that they need."""
+    total = sum(pq.read_metadata(path).num_rows for path in shards(folder, configuration, "train"))
+    drawn = set(np.random.default_rng(seed).permutation(total)[:count].tolist())
+    rows = (row for at, row in enumerate(read_rows(folder, configuration, "train")) if at in drawn)
+    return triplets_from_rows(map(row_passages, rows), f"{folder.name}/{configuration}")
+
+
+@lru_cache(1)  # a worker reads the texts of its study once
+def share_texts(texts: StudyTexts) -> StudyTexts:
+    """The texts as they were opened before in this process, if they were."""
+    return texts
+
+
+@dataclass(frozen=True, slots=True)
+class StudyPlan:
+    """What a study was begun with: `plan.json` in its folder."""
+
+    preset: str
+    main: int
+    seed: int
+    portions: Portions
+    corpora: Mapping[str, str]  # name → fingerprint of the triplets
+    pan: str  # the attribution problems; "" for none
+    runs: tuple[StudyRun, ...]
+
+    def texts(self, folders: Mapping[str, Path]) -> StudyTexts:
+        """The texts of the study, whose triplets lie in these folders."""
+        if self.corpora != fingerprints_of(folders):
+            raise InputError(
+                f"the study was begun with other triplets, of {', '.join(self.corpora)}; give the sources that it was "
+                "begun with, or choose another -o"
+            )
+        pan = Path(self.pan) if self.pan else None
+        ours = tuple((folders[name].absolute(), fingerprint) for name, fingerprint in self.corpora.items())
+        return StudyTexts(ours, self.portions, self.main, self.preset == "paper", self.seed, pan)
+
+
+def fingerprints_of(folders: Mapping[str, Path]) -> dict[str, str]:
+    make = "idiograph mine CORPUS -o FOLDER"
+    return {name: read_manifest(folder, "triplets", make).fingerprint for name, folder in folders.items()}
+
+
+def write_plan(plan: StudyPlan, folder: Path) -> None:
+    write_json(folder / PLAN, asdict(plan))
+
+
+def read_plan(folder: Path) -> StudyPlan:
+    """The plan of a study's folder."""
+    try:
+        value = json.loads((folder / PLAN).read_text(encoding="utf-8"))
+        runs = tuple(run_from_json(run) for run in value["runs"])
+        return StudyPlan(**{**value, "portions": portions_from_json(value["portions"]), "runs": runs})
+    except FileNotFoundError:
+        raise ArtifactError(f"'{folder}' has no {PLAN} yet; run the study with --stage pack first") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise ArtifactError(f"'{folder / PLAN}' cannot be read ({error}); remove it, and it is made again") from error

@@ -38,7 +38,7 @@ class Account:
 
 
 def write_study_report(
-    folder: Path, sections: Sequence[ReportSection], found: Sequence[Claim], account: Account
+    folder: Path, sections: Sequence[ReportSection], claims: Sequence[Claim], account: Account
 ) -> Path:
     """Write `report.html`, `tables/`, `figures/`, `tables.json`, `claims.json` and `account.json`; returns the page."""
     tables = [table for section in sections for table in section.tables]
@@ -51,10 +51,10 @@ def write_study_report(
     for number, (_, drawing) in enumerate(figures_of(sections), 1):
         (folder / "figures" / f"figure-{number:02d}.svg").write_text(standing_alone(drawing), encoding="utf-8")
     write_json(folder / "tables.json", to_json(tables))
-    write_json(folder / "claims.json", [clean_number(asdict(claim)) for claim in found])
+    write_json(folder / "claims.json", [clean_number(asdict(claim)) for claim in claims])
     write_json(folder / "account.json", clean_number(asdict(account)))
     page = folder / "report.html"
-    values: dict[str, Any] = {"sections": sections, "claims": found, "account": account, "date": timestamp()[:10]}
+    values: dict[str, Any] = {"sections": sections, "claims": claims, "account": account, "date": timestamp()[:10]}
     page.write_text(render("study.html", title="The study", **values), encoding="utf-8")
     return page
 

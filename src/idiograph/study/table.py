@@ -25,7 +25,11 @@ class Cell:
         return not math.isnan(self.value)
 
     @property
-    def shown(self) -> str:
+    def numbers(self) -> tuple[float, float, float, float]:
+        return self.value, self.low, self.high, self.published
+
+    @property
+    def text(self) -> str:
         return "–" if math.isnan(self.value) else f"{self.value:.{self.digits}f}"
 
     @property
@@ -68,6 +72,15 @@ class Table:
         return replace(self, rows=tuple(known))
 
 
+def slug_of(name: str) -> str:
+    """A name as part of a file name.
+
+    >>> slug_of("MiniLM ngram:2")
+    'minilm-ngram-2'
+    """
+    return "".join(c if c.isalnum() else "-" for c in name.lower()).strip("-")
+
+
 def latex(table: Table) -> str:
     """A booktabs tabular with its caption, ready to be put into a paper."""
     head = " & ".join(escape_latex(each) for each in (table.label, *table.columns))
@@ -83,7 +96,7 @@ def latex(table: Table) -> str:
 def typeset(cell: Cell) -> str:
     interval = f" {{\\tiny [{cell.range.replace('–', ', ')}]}}" if cell.range else ""
     theirs = f" {{\\tiny ({cell.theirs})}}" if cell.theirs else ""
-    return f"{'--' if not cell.known else cell.shown}{interval}{theirs}"
+    return f"{'--' if not cell.known else cell.text}{interval}{theirs}"
 
 
 def escape_latex(text: str) -> str:
@@ -99,13 +112,13 @@ def escape_latex(text: str) -> str:
 
 def as_csv(table: Table) -> str:
     """One line a cell: row, column, value, interval, published."""
-    held = io.StringIO()
-    writer = csv.writer(held, lineterminator="\n")
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
     writer.writerow([table.label, "column", "value", "low", "high", "published"])
     for row in table.rows:
         for column, cell in zip(table.columns, row.cells, strict=True):
             writer.writerow([row.label, column, *map(bare_number, (cell.value, cell.low, cell.high, cell.published))])
-    return held.getvalue()
+    return buffer.getvalue()
 
 
 def bare_number(value: float) -> str:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 import numpy as np
 
 from idiograph.evaluate.published import COST, STORAGE
-from idiograph.study.table import NAN, Cell, Table, TableRow
-from idiograph.study.tables.granularity import grain_name, slug_of
+from idiograph.study.table import NAN, Cell, Table, TableRow, slug_of
+from idiograph.study.tables.granularity import grain_name
 from idiograph.style.patches import Patches, unit_vectors
 from idiograph.style.score import maxsim
 
@@ -38,9 +38,9 @@ def time_calls(tokens: int, width: int, grain: str, texts: int = 4, rounds: int 
     chance = np.random.default_rng(seed)
     count = patches_of(tokens, grain)
     rows = unit_vectors(chance.standard_normal((texts * count, width)))
-    made = Patches(rows, np.full(texts, count, np.int64), np.zeros((len(rows), 2), np.int64))
-    maxsim(made, made)
-    return [clock_encoding(lambda: maxsim(made, made)) / texts**2 for _ in range(rounds)]
+    patches = Patches(rows, np.full(texts, count, np.int64), np.zeros((len(rows), 2), np.int64))
+    maxsim(patches, patches)
+    return [clock_encoding(lambda: maxsim(patches, patches)) / texts**2 for _ in range(rounds)]
 
 
 def clock_encoding(work: Callable[[], object]) -> float:

@@ -4,29 +4,29 @@ import numpy as np
 
 from idiograph.evaluate.published import POOL, RETRIEVAL
 from idiograph.measures.ranking import measure_rankings
-from idiograph.study.bench import Bench, Doubles, Ints
-from idiograph.study.outcomes import Sample, StudyOutcomes
-from idiograph.study.results import RunOutcome
-from idiograph.study.table import NAN, Cell, Table, TableRow
+from idiograph.mining.benchmark import Benchmark
+from idiograph.study.outcomes import Doubles, Ints, RunOutcome, Sample, StudyOutcomes
+from idiograph.study.table import NAN, Cell, Table, TableRow, slug_of
 from idiograph.study.tables.failures import ranked_failures
-from idiograph.study.tables.granularity import grain_name, published_note, slug_of
+from idiograph.study.tables.granularity import grain_name, published_note
 
 DEPTHS = (1, 2, 5, 10, 20, 50, 100)
 
 
-def recall_at_depth(bench: Bench, top: Ints, depth: int) -> Doubles:
+def recall_at_depth(benchmark: Benchmark, top: Ints, depth: int) -> Doubles:
     """(A,): the share of an anchor's right answers among its first hits, its own document left out; NaN without any."""
     measure = f"R@{depth}"
-    return measure_rankings(top, bench.relevant() & ~bench.own(), [measure])[measure]
+    return measure_rankings(top, benchmark.relevant() & ~benchmark.own_document(), [measure])[measure]
 
 
-def recalls_by_depth(found: StudyOutcomes, outcome: RunOutcome, depth: int) -> Sample:
+def recalls_by_depth(study: StudyOutcomes, outcome: RunOutcome, depth: int) -> Sample:
     """The same over all corpora."""
-    benches = found.on("base")
+    benchmarks = study.on("base")
     parts = [
-        recall_at_depth(bench, outcome.arrays[f"{outcome.run.patch}|{bench.name}|top"], depth) for bench in benches
+        recall_at_depth(benchmark, outcome.arrays[f"{outcome.run.patch}|{benchmark.name}|top"], depth)
+        for benchmark in benchmarks
     ]
-    return Sample(np.concatenate(parts), np.concatenate([bench.clusters for bench in benches]))
+    return Sample(np.concatenate(parts), np.concatenate([benchmark.clusters for benchmark in benchmarks]))
 
 
 def relative_lead(
@@ -35,9 +35,9 @@ def relative_lead(
     """By how much of b a is ahead of b: the ratio of two means less one, drawing author-sets together."""
     if a is None or b is None:
         return Cell(published=published, digits=digits)
-    there = ~np.isnan(a.values) & ~np.isnan(b.values)
-    _, at = np.unique(a.clusters[there], return_inverse=True)
-    sums = np.stack([np.bincount(at, each.values[there]) for each in (a, b)])  # (2, clusters)
+    comparable = ~np.isnan(a.values) & ~np.isnan(b.values)
+    _, at = np.unique(a.clusters[comparable], return_inverse=True)
+    sums = np.stack([np.bincount(at, each.values[comparable]) for each in (a, b)])  # (2, clusters)
     drawn = np.random.default_rng(7).integers(sums.shape[1], size=(2000, sums.shape[1]))
     above, below = sums[:, drawn].sum(axis=2)
     if not below.all():  # so little that a ratio has no upper end
@@ -47,22 +47,22 @@ def relative_lead(
     return Cell(scale * float(whole[0] / whole[1] - 1), float(low), float(high), published, digits)
 
 
-def by_depth(found: StudyOutcomes, backbone: str, stage: str = "main") -> Table | None:
+def by_depth(study: StudyOutcomes, backbone: str, stage: str = "main") -> Table | None:
     """Recall of mean pooling and of late interaction by depth, and the lead of the second in per cent of the first."""
-    pair = [found.outcome(backbone, grain, stage) for grain in ("whole", "ngram:1")]
-    models = [outcome for outcome in pair if outcome is not None and ranked_failures(found, outcome)]
+    pair = [study.outcome(backbone, grain, stage) for grain in ("whole", "ngram:1")]
+    models = [outcome for outcome in pair if outcome is not None and ranked_failures(study, outcome)]
     if len(models) < len(pair):
         return None
-    whole, token = ([recalls_by_depth(found, model, depth) for depth in DEPTHS] for model in models)
+    whole, token = ([recalls_by_depth(study, model, depth) for depth in DEPTHS] for model in models)
     rows = [
         TableRow(grain_name(model.run.patch), tuple(one.cell() for one in samples))
         for model, samples in zip(models, (whole, token), strict=True)
     ]
     leads = [relative_lead(a, b, published_lead(d), 100, 0) for a, b, d in zip(token, whole, DEPTHS, strict=True)]
     rows.append(TableRow("lead in per cent", tuple(leads)))
-    title = f"Recall by depth, {found.main} sentences, {backbone}, {found.loss(stage)}"
+    title = f"Recall by depth, {study.main} sentences, {backbone}, {study.loss(stage)}"
     text = (
-        f"{published_note(found)} "
+        f"{published_note(study)} "
         f"Spans of the anchor's own document are left out under either preset. The published pool has some "
         f"{POOL} spans: its first 20 are {2000 / POOL:.2f} % of it, its first 100 {10000 / POOL:.2f} %."
     )

@@ -5,23 +5,21 @@ import math
 import numpy as np
 
 from idiograph.evaluate.published import GEOMETRY, SEMANTIC
-from idiograph.study.bench import Doubles
-from idiograph.study.outcomes import Sample, StudyOutcomes, show_cell
+from idiograph.study.outcomes import Doubles, RunOutcome, Sample, StudyOutcomes, show_cell
 from idiograph.study.plan import GRAINS
-from idiograph.study.results import RunOutcome
-from idiograph.study.table import NAN, Cell, Table, TableRow
-from idiograph.study.tables.granularity import grain_name, slug_of
+from idiograph.study.table import NAN, Cell, Table, TableRow, slug_of
+from idiograph.study.tables.granularity import grain_name
 
 
-def spread_table(found: StudyOutcomes, backbone: str, stage: str = "main") -> Table:
+def spread_table(study: StudyOutcomes, backbone: str, stage: str = "main") -> Table:
     """Alignment and uniformity of texts' mean vectors, whatever the grain of training; lower is better for both."""
     rows = []
     for grain in ("untrained", *GRAINS):
-        outcome = found.untrained(backbone) if grain == "untrained" else found.outcome(backbone, grain, stage)
+        outcome = study.untrained(backbone) if grain == "untrained" else study.outcome(backbone, grain, stage)
         near, far = GEOMETRY.get(grain, (NAN, NAN))
-        aligned = found.triplets(outcome, "alignment")
-        rows.append(TableRow(grain_name(grain), (show_cell(aligned, near), uniformity(found, outcome, far))))
-    title = f"Alignment and uniformity, {found.main} sentences, {backbone}, {found.loss(stage)}"
+        aligned = study.triplets(outcome, "alignment")
+        rows.append(TableRow(grain_name(grain), (show_cell(aligned, near), uniformity(study, outcome, far))))
+    title = f"Alignment and uniformity, {study.main} sentences, {backbone}, {study.loss(stage)}"
     text = (
         "Alignment: mean squared distance of anchor and positive. Uniformity: log of the mean of exp(−2 d²) over pairs of "
         "anchors. Both of the mean of a text's patches, of unit length, so that grains can be compared."
@@ -29,17 +27,17 @@ def spread_table(found: StudyOutcomes, backbone: str, stage: str = "main") -> Ta
     return Table(f"geometry-{stage}-{slug_of(backbone)}", title, ("alignment", "uniformity"), tuple(rows), text)
 
 
-def uniformity(found: StudyOutcomes, outcome: RunOutcome | None, published: float) -> Cell:
+def uniformity(study: StudyOutcomes, outcome: RunOutcome | None, published: float) -> Cell:
     """The log of a mean: the interval is that of the mean, through the log."""
     if outcome is None:
         return Cell(published=published)
-    benches = found.on("base")
-    keys = [f"{outcome.run.patch}|{bench.name}|uniformity" for bench in benches]
+    benchmarks = study.on("base")
+    keys = [f"{outcome.run.patch}|{benchmark.name}|uniformity" for benchmark in benchmarks]
     if any(key not in outcome.arrays for key in keys):
         return Cell(published=published)
     values = np.concatenate([outcome.arrays[key] for key in keys]).astype(np.float64)
     clusters = np.concatenate(
-        [bench.clusters[: len(outcome.arrays[k])] for bench, k in zip(benches, keys, strict=True)]
+        [benchmark.clusters[: len(outcome.arrays[k])] for benchmark, k in zip(benchmarks, keys, strict=True)]
     )
     cell = Sample(values, clusters).cell()
     return Cell(math.log(cell.value), log_uniformity(cell.low), log_uniformity(cell.high), published)
@@ -49,16 +47,16 @@ def log_uniformity(value: float) -> float:
     return math.log(value) if value > 0 else NAN
 
 
-def cosine_table(found: StudyOutcomes, backbone: str, stage: str = "main") -> tuple[Sample, Sample] | None:
+def cosine_table(study: StudyOutcomes, backbone: str, stage: str = "main") -> tuple[Sample, Sample] | None:
     """Cosines by meaning (a model of it, or the untrained backbone) and by style: (T, 2) of positives and negatives."""
-    meaning = found.triplets(found.semantic or found.untrained(backbone), "cosines", reading="whole")
-    style = found.triplets(found.outcome(backbone, "whole", stage), "cosines")
+    meaning = study.triplets(study.semantic or study.untrained(backbone), "cosines", reading="whole")
+    style = study.triplets(study.outcome(backbone, "whole", stage), "cosines")
     return None if meaning is None or style is None else (meaning, style)
 
 
-def semantic(found: StudyOutcomes, backbone: str, stage: str = "main") -> Table:
+def semantic(study: StudyOutcomes, backbone: str, stage: str = "main") -> Table:
     """Margins between same-author and other pairs on both axes, and how the axes are correlated, within and across."""
-    both = cosine_table(found, backbone, stage)
+    both = cosine_table(study, backbone, stage)
     rows: list[TableRow] = []
     if both is not None:
         meaning, style = both
@@ -71,18 +69,18 @@ def semantic(found: StudyOutcomes, backbone: str, stage: str = "main") -> Table:
         )
         rows.append(TableRow("correlation, same author", (correlate(meaning, style, (0,)),)))
         rows.append(TableRow("correlation, different authors", (correlate(meaning, style, (1,)),)))
-    title = f"Likeness of meaning and of style, {found.main} sentences, {backbone}, {found.loss(stage)}"
+    title = f"Likeness of meaning and of style, {study.main} sentences, {backbone}, {study.loss(stage)}"
     text = (
-        f"Meaning: cosine by {meant(found)}. Style: cosine by the trained model, mean pooling. The paper's measure of meaning "
+        f"Meaning: cosine by {meant(study)}. Style: cosine by the trained model, mean pooling. The paper's measure of meaning "
         "is multilingual E5; margins in cosine depend on how wide a model spreads texts, so they are also given in "
         "standard deviations of the different-author pairs."
     )
     return Table(f"semantic-{stage}-{slug_of(backbone)}", title, ("value",), tuple(rows), text, "quantity")
 
 
-def meant(found: StudyOutcomes) -> str:
+def meant(study: StudyOutcomes) -> str:
     """What meaning is measured by, in words."""
-    return "the backbone as it came" if found.semantic is None else f"{found.semantic.run.backbone}, as it came"
+    return "the backbone as it came" if study.semantic is None else f"{study.semantic.run.backbone}, as it came"
 
 
 def effect(sample: Sample) -> Cell:

@@ -2,11 +2,10 @@
 
 import math
 
-from idiograph.study.outcomes import Sample, StudyOutcomes, paired_lead, show_cell
+from idiograph.study.outcomes import RunOutcome, Sample, StudyOutcomes, paired_lead, show_cell
 from idiograph.study.plan import GRAINS, PUBLISHED, StudyRun
-from idiograph.study.results import RunOutcome
-from idiograph.study.table import Cell, Table, TableRow
-from idiograph.study.tables.granularity import grain_name, mark_best, published_note, slug_of
+from idiograph.study.table import Cell, Table, TableRow, slug_of
+from idiograph.study.tables.granularity import grain_name, mark_best, published_note
 
 STAGES = ("main", "temperature", "published")
 SUM = "sum, 0.5 (published)"
@@ -20,10 +19,10 @@ def setting(run: StudyRun) -> str:
     return f"{run.tau}"
 
 
-def temperature_runs_of(found: StudyOutcomes, backbone: str) -> dict[str, dict[str, RunOutcome]]:
+def temperature_runs_of(study: StudyOutcomes, backbone: str) -> dict[str, dict[str, RunOutcome]]:
     """Grain → temperature → outcome."""
     grid: dict[str, dict[str, RunOutcome]] = {}
-    for outcome in found.outcomes:
+    for outcome in study.outcomes:
         run = outcome.run
         if run.backbone == backbone and run.stage in STAGES and run.rule == "base":
             grid.setdefault(run.patch, {}).setdefault(setting(run), outcome)
@@ -45,61 +44,61 @@ def temperature_number(text: str) -> bool:
     return text.replace(".", "", 1).isdigit()
 
 
-def temperatures(found: StudyOutcomes, backbone: str, measure: str = "R@20") -> Table:
-    grid = temperature_runs_of(found, backbone)
+def temperatures(study: StudyOutcomes, backbone: str, measure: str = "R@20") -> Table:
+    grid = temperature_runs_of(study, backbone)
     columns = temperature_order({column for row in grid.values() for column in row})
     rows = [
-        TableRow(grain_name(grain), tuple(show_cell(found.measure(row.get(column), measure)) for column in columns))
+        TableRow(grain_name(grain), tuple(show_cell(study.measure(row.get(column), measure)) for column in columns))
         for grain, row in grid.items()
     ]
-    title = f"{measure} by grain and temperature, {found.main} sentences, {backbone}"
+    title = f"{measure} by grain and temperature, {study.main} sentences, {backbone}"
     text = (
-        f"{published_note(found)} A mean cosine is divided by τ; in the last column a sum of cosines is, as published."
+        f"{published_note(study)} A mean cosine is divided by τ; in the last column a sum of cosines is, as published."
     )
     return Table(
         f"temperature-{slug_of(measure)}-{slug_of(backbone)}", title, tuple(columns), tuple(rows), text, "grain"
     )
 
 
-def chosen_temperatures(found: StudyOutcomes, backbone: str) -> dict[str, RunOutcome]:
+def chosen_temperatures(study: StudyOutcomes, backbone: str) -> dict[str, RunOutcome]:
     """Of each grain that has several the temperature that did best on the validation writers."""
-    grid = temperature_runs_of(found, backbone)
-    return {grain: max(row.values(), key=found.chosen_on) for grain, row in grid.items() if len(row) > FEW}
+    grid = temperature_runs_of(study, backbone)
+    return {grain: max(row.values(), key=study.chosen_on) for grain, row in grid.items() if len(row) > FEW}
 
 
-def at_their_best(found: StudyOutcomes, backbone: str) -> Table:
+def at_their_best(study: StudyOutcomes, backbone: str) -> Table:
     """Each grain at the temperature that suits it, and its lead over mean pooling at the one that suits that."""
-    best = chosen_temperatures(found, backbone)
-    whole = temperature_sample(found, best, "whole")
+    best = chosen_temperatures(study, backbone)
+    whole = temperature_sample(study, best, "whole")
     rows = []
     for grain, outcome in best.items() if len(best) > 1 else ():
-        mine = temperature_sample(found, best, grain)
+        mine = temperature_sample(study, best, grain)
         lead = Cell() if grain == "whole" else show_cell(paired_lead(mine, whole))
         rows.append(TableRow(f"{grain_name(grain)}, τ = {setting(outcome.run)}", (show_cell(mine), lead)))
-    title = f"Each grain at its best temperature, {found.main} sentences, {backbone}"
-    text = f"{published_note(found)} Temperatures were chosen on other writers than those measured."
+    title = f"Each grain at its best temperature, {study.main} sentences, {backbone}"
+    text = f"{published_note(study)} Temperatures were chosen on other writers than those measured."
     columns = ("R@20", "lead over mean pooling")
     return Table(f"best-temperature-{slug_of(backbone)}", title, columns, tuple(mark_best(rows)), text, "grain")
 
 
-def temperature_sample(found: StudyOutcomes, best: dict[str, RunOutcome], grain: str) -> Sample | None:
-    return found.measure(best.get(grain))
+def temperature_sample(study: StudyOutcomes, best: dict[str, RunOutcome], grain: str) -> Sample | None:
+    return study.measure(best.get(grain))
 
 
-def temperature_leads(found: StudyOutcomes, backbone: str) -> Table:
+def temperature_leads(study: StudyOutcomes, backbone: str) -> Table:
     """The lead of each grain over mean pooling at the same setting: where does the conclusion turn?"""
-    grid = temperature_runs_of(found, backbone)
+    grid = temperature_runs_of(study, backbone)
     whole = grid.get("whole", {})
     columns = [c for c in temperature_order({column for row in grid.values() for column in row}) if c in whole]
     rows = [
-        TableRow(f"{grain} − whole", tuple(lead_at(found, row, whole, column) for column in columns))
+        TableRow(f"{grain} − whole", tuple(lead_at(study, row, whole, column) for column in columns))
         for grain, row in grid.items()
         if grain != "whole"
     ]
-    title = f"Lead over mean pooling at the same temperature, R@20, {found.main} sentences, {backbone}"
+    title = f"Lead over mean pooling at the same temperature, R@20, {study.main} sentences, {backbone}"
     name = f"temperature-lead-{slug_of(backbone)}"
-    return Table(name, title, tuple(columns), tuple(rows), published_note(found), "difference")
+    return Table(name, title, tuple(columns), tuple(rows), published_note(study), "difference")
 
 
-def lead_at(found: StudyOutcomes, row: dict[str, RunOutcome], whole: dict[str, RunOutcome], column: str) -> Cell:
-    return show_cell(paired_lead(found.measure(row.get(column)), found.measure(whole.get(column))))
+def lead_at(study: StudyOutcomes, row: dict[str, RunOutcome], whole: dict[str, RunOutcome], column: str) -> Cell:
+    return show_cell(paired_lead(study.measure(row.get(column)), study.measure(whole.get(column))))

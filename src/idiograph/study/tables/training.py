@@ -3,51 +3,56 @@
 import numpy as np
 
 from idiograph.evaluate.published import LEARNED, MEASURES
-from idiograph.study.bench import Doubles
-from idiograph.study.outcomes import LEARNED_TEMPERATURE, PUBLISHED_LOSS, StudyOutcomes, paired_lead, show_cell
+from idiograph.study.outcomes import (
+    LEARNED_TEMPERATURE,
+    PUBLISHED_LOSS,
+    Doubles,
+    RunOutcome,
+    StudyOutcomes,
+    paired_lead,
+    show_cell,
+)
 from idiograph.study.plan import StudyRun
-from idiograph.study.results import RunOutcome
-from idiograph.study.table import NAN, Cell, Table, TableRow
-from idiograph.study.tables.granularity import slug_of
+from idiograph.study.table import NAN, Cell, Table, TableRow, slug_of
 
 THRESHOLDS = (0.3, 0.5, 0.7)
 
 
-def negatives(found: StudyOutcomes, backbone: str) -> Table | None:
+def negatives(study: StudyOutcomes, backbone: str) -> Table | None:
     """Token-level late interaction with batches of several sizes, against the usual one."""
-    usual = found.outcome(backbone, "ngram:1")
-    others = [o for o in found.outcomes if o.run.stage == "negatives" and o.run.backbone == backbone]
+    usual = study.outcome(backbone, "ngram:1")
+    others = [o for o in study.outcomes if o.run.stage == "negatives" and o.run.backbone == backbone]
     if usual is None or not others:
         return None
     rows = []
     for outcome in sorted([usual, *others], key=lambda o: (o.run.batch, o.run.steps)):
         run = outcome.run
         label = f"batch {run.batch}, {run.steps} steps, {run.batch * run.steps} rows"
-        lead = Cell() if outcome is usual else show_cell(paired_lead(found.measure(outcome), found.measure(usual)))
+        lead = Cell() if outcome is usual else show_cell(paired_lead(study.measure(outcome), study.measure(usual)))
         cells = [Cell(float(outcome.about["negatives"]), digits=1)]
-        cells += [show_cell(found.measure(outcome, name)) for name in MEASURES]
+        cells += [show_cell(study.measure(outcome, name)) for name in MEASURES]
         rows.append(TableRow(label, (*cells, lead)))
     columns = ("negatives an anchor", *MEASURES, f"R@20 − that of batch {usual.run.batch}")
     text = (
         "A larger batch at equal steps is also more text; a row with more steps shows how much of the gain is text. "
         "The paper reports a fraction of a point more R@20 from 255 to 511 negatives, at equal steps."
     )
-    title = f"More negatives, late interaction at token level, {found.main} sentences, {backbone}"
+    title = f"More negatives, late interaction at token level, {study.main} sentences, {backbone}"
     return Table(f"negatives-{slug_of(backbone)}", title, columns, tuple(rows), text, "run")
 
 
-def seeds(found: StudyOutcomes, backbone: str) -> Table | None:
+def seeds(study: StudyOutcomes, backbone: str) -> Table | None:
     """The same run with another seed: differences that are the luck of one run."""
-    again = [o for o in found.outcomes if o.run.stage == "seeds" and o.run.backbone == backbone]
+    again = [o for o in study.outcomes if o.run.stage == "seeds" and o.run.backbone == backbone]
     rows = []
     for outcome in again:
-        usual = first_seed(found, outcome.run)
-        samples = [found.measure(o) for o in (usual, outcome)]
-        cells = (*map(show_cell, samples), show_cell(paired_lead(samples[1], samples[0])), *seed_leads(found, outcome))
+        usual = first_seed(study, outcome.run)
+        samples = [study.measure(o) for o in (usual, outcome)]
+        cells = (*map(show_cell, samples), show_cell(paired_lead(samples[1], samples[0])), *seed_leads(study, outcome))
         rows.append(TableRow(f"{outcome.run.patch}, {how_trained(outcome.run)}", cells))
     if not rows:
         return None
-    title = f"The same run with another seed, R@20, {found.main} sentences, {backbone}"
+    title = f"The same run with another seed, R@20, {study.main} sentences, {backbone}"
     text = "The seed decides the order of the triplets. Intervals here are over author-sets, not over seeds."
     columns = ("first seed", "second seed", "difference", "lead over mean pooling, first seed", "second seed ")
     return Table(f"seeds-{slug_of(backbone)}", title, columns, tuple(rows), text, "run")
@@ -57,31 +62,31 @@ def how_trained(run: StudyRun) -> str:
     return PUBLISHED_LOSS if run.score == "maxsim" else LEARNED_TEMPERATURE
 
 
-def first_seed(found: StudyOutcomes, run: StudyRun, patch: str = "") -> RunOutcome | None:
+def first_seed(study: StudyOutcomes, run: StudyRun, patch: str = "") -> RunOutcome | None:
     """The run of the plan that this one repeats, or the same at another grain."""
     stage = "published" if run.score == "maxsim" else "main"
-    return found.outcome(run.backbone, patch or run.patch, stage)
+    return study.outcome(run.backbone, patch or run.patch, stage)
 
 
-def seed_leads(found: StudyOutcomes, outcome: RunOutcome) -> tuple[Cell, Cell]:
+def seed_leads(study: StudyOutcomes, outcome: RunOutcome) -> tuple[Cell, Cell]:
     """How far a grain is ahead of mean pooling with the first seed and with another one."""
     run = outcome.run
     if run.patch == "whole":
         return Cell(), Cell()
-    first = paired_lead(found.measure(first_seed(found, run)), found.measure(first_seed(found, run, "whole")))
-    whole = found.outcome(run.backbone, "whole", "seeds", seed=run.seed, score=run.score)
-    return show_cell(first), show_cell(paired_lead(found.measure(outcome), found.measure(whole)))
+    first = paired_lead(study.measure(first_seed(study, run)), study.measure(first_seed(study, run, "whole")))
+    whole = study.outcome(run.backbone, "whole", "seeds", seed=run.seed, score=run.score)
+    return show_cell(first), show_cell(paired_lead(study.measure(outcome), study.measure(whole)))
 
 
-def boundaries(found: StudyOutcomes, backbone: str) -> Table | None:
+def boundaries(study: StudyOutcomes, backbone: str) -> Table | None:
     """Learned boundaries: how probable they are, how long the patches get, and what it brings."""
-    learned = [o for o in found.outcomes if o.run.stage == "learned" and o.run.backbone == backbone]
+    learned = [o for o in study.outcomes if o.run.stage == "learned" and o.run.backbone == backbone]
     rows = []
     for outcome in learned:
-        cells = (*diagnose(outcome), Cell(tokens_a_patch(found, outcome), digits=2))
-        lead = paired_lead(found.measure(outcome), found.measure(same_loss(found, outcome.run)))
+        cells = (*diagnose(outcome), Cell(tokens_a_patch(study, outcome), digits=2))
+        lead = paired_lead(study.measure(outcome), study.measure(same_loss(study, outcome.run)))
         label = f"{kind_of_run(outcome.run)}, {how_trained(outcome.run)}"
-        rows.append(TableRow(label, (*cells, show_cell(found.measure(outcome)), show_cell(lead))))
+        rows.append(TableRow(label, (*cells, show_cell(study.measure(outcome)), show_cell(lead))))
     if not rows:
         return None
     thresholds = tuple(f"patches of a text at {t}" for t in THRESHOLDS)
@@ -91,7 +96,7 @@ def boundaries(found: StudyOutcomes, backbone: str) -> Table | None:
         "above a half; `budget` cuts a text of S tokens into ⌈S/3⌉ patches at its most probable places, and its gradient "
         "reaches the boundaries (probabilities there are relative within a text)."
     )
-    title = f"Learned boundaries, {found.main} sentences, {backbone}"
+    title = f"Learned boundaries, {study.main} sentences, {backbone}"
     return Table(f"learned-{slug_of(backbone)}", title, columns, tuple(rows), text, "boundaries")
 
 
@@ -99,15 +104,15 @@ def kind_of_run(run: StudyRun) -> str:
     return str(run.model.get("boundaries", "budget"))
 
 
-def tokens_a_patch(found: StudyOutcomes, outcome: RunOutcome) -> float:
+def tokens_a_patch(study: StudyOutcomes, outcome: RunOutcome) -> float:
     """How long the patches are that a model is read at."""
-    token = found.outcome(outcome.run.backbone, "ngram:1", ("main", "published"))
-    return NAN if token is None else found.patches(token) / found.patches(outcome)
+    token = study.outcome(outcome.run.backbone, "ngram:1", ("main", "published"))
+    return NAN if token is None else study.patches(token) / study.patches(outcome)
 
 
-def same_loss(found: StudyOutcomes, run: StudyRun) -> RunOutcome | None:
+def same_loss(study: StudyOutcomes, run: StudyRun) -> RunOutcome | None:
     """Fixed patches of three tokens, trained with the same loss."""
-    fixed = [o for o in found.outcomes if o.run.stage in ("main", "published") and o.run.patch == "ngram:3"]
+    fixed = [o for o in study.outcomes if o.run.stage in ("main", "published") and o.run.patch == "ngram:3"]
     return next((o for o in fixed if (o.run.backbone, o.run.score) == (run.backbone, run.score)), None)
 
 
