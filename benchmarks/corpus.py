@@ -30,9 +30,8 @@ from typing import Any
 from filters import DOCUMENT_TWINS, single_filter
 
 from idiograph.corpus.article import Article
-from idiograph.corpus.citations import apply_citation_policy
+from idiograph.corpus.citations import apply_citation_policy, mark_printed
 from idiograph.corpus.clean import tidy_space, without_cover
-from idiograph.corpus.printed import mark_printed
 from idiograph.corpus.tei import read_tei
 from idiograph.text.language import identify
 

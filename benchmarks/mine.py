@@ -26,12 +26,11 @@ from typing import Any
 from idiograph.corpus.corpus import Corpus, build_corpus
 from idiograph.corpus.filters import span_fault
 from idiograph.corpus.readers import read_documents
-from idiograph.mining.catalog import field_of
 from idiograph.mining.mine import mine_triplets
 from idiograph.recipe import CorpusRecipe, make_recipe
 from idiograph.runner import Workers
 from idiograph.text.sentences import find_sentences, sentence_runs
-from idiograph.types import Document
+from idiograph.types import Document, field_of
 
 SENTENCES = 4
 PER_DOCUMENT, SPANS = 2, 4

@@ -5,6 +5,8 @@ from unicodedata import combining, normalize
 
 AuthorSet = frozenset[str]
 
+HAL_FIELDS = frozenset("shs info sdv spi phys math chim sde sdu scco stat qfin nlin".split())
+
 
 def fold(name: str) -> str:
     """A name without case, accents and extra spaces, so that two spellings of one name agree.
@@ -14,6 +16,16 @@ def fold(name: str) -> str:
     """
     bare = "".join(c for c in normalize("NFKD", name) if not combining(c))
     return " ".join(bare.casefold().split())
+
+
+def field_of(domain: str) -> str:
+    """The field that a domain of a document is in: the first part of HAL's dotted codes, other labels as they are.
+
+    >>> field_of("shs.langue"), field_of("cs.CL")
+    ('shs', 'cs.CL')
+    """
+    top = domain.partition(".")[0]
+    return top if top in HAL_FIELDS else domain
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,8 @@ import math
 
 import pytest
 
-from idiograph.corpus.filters import DOCUMENT_RULES, SPAN_RULES, document_fault, span_fault
+from idiograph.corpus.filters import DOCUMENT_RULES, SPAN_RULES, TextView, document_fault, span_fault
 from idiograph.corpus.signals import SIGNALS, signals
-from idiograph.text.view import TextView
 
 PROSE = (
     "The bees returned to the hive before noon, and the keeper wrote down how many of them there were. "

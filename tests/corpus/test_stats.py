@@ -11,11 +11,9 @@ from idiograph.corpus.stats import (
     author_set_sizes,
     corpus_statistics,
     length_summary,
-    main_field,
     sample_entropy,
-    span_lengths,
 )
-from idiograph.types import Author, Document, Span
+from idiograph.types import Author, Document, field_of
 
 ROE, DOE = Author("Ada Roe", "1"), Author("Ben Doe", "2")
 DOCUMENTS = [
@@ -55,8 +53,12 @@ def test_documents_are_read_once_from_any_iterable() -> None:
     assert corpus_statistics(iter(DOCUMENTS)) == corpus_statistics(DOCUMENTS)
 
 
-def test_the_top_level_of_a_domain_is_before_the_dot() -> None:
-    assert (main_field("sdv.bbm.bc"), main_field("math")) == ("sdv", "math")
+def test_a_field_is_what_mining_takes_for_one() -> None:
+    """HAL's dotted codes count by their first part, other labels as they are."""
+    labels = ("shs.langue", "sdv.bbm.bc", "math", "cs.CL", "bees")
+    documents = [Document(f"{at}", "One.", (Author("A"),), domains=(label,)) for at, label in enumerate(labels)]
+    counted = set(corpus_statistics(documents).domains)
+    assert counted == {field_of(label) for label in labels} == {"shs", "sdv", "math", "cs.CL", "bees"}
 
 
 def test_entropy_of_equal_counts_is_the_logarithm_of_their_number() -> None:
@@ -108,12 +110,6 @@ def test_lengths_are_summed_up_by_quartiles() -> None:
     found = length_summary([1, 2, 3, 4, 100])
     assert (found.count, found.mean, found.least, found.quartiles, found.most) == (5, 22.0, 1, (2.0, 3.0, 4.0), 100)
     assert length_summary([]).count == 0
-
-
-def test_spans_are_measured_in_tokens() -> None:
-    spans = [Span("a", 0, 0, "One two, three.", frozenset()), Span("a", 0, 0, "Four", frozenset())]
-    assert span_lengths(spans).quartiles[1] == 3.0
-    assert span_lengths(spans, count=len).most == 15
 
 
 def test_an_empty_corpus_has_empty_statistics() -> None:

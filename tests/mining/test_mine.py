@@ -16,7 +16,7 @@ import pytest
 from idiograph.corpus.corpus import Corpus, build_corpus
 from idiograph.errors import ArtifactError, InputError, SpecError
 from idiograph.mining.audit import same_field
-from idiograph.mining.catalog import ELSEWHERE, LABELS, field_of
+from idiograph.mining.catalog import ELSEWHERE, LABELS
 from idiograph.mining.mine import mine_triplets
 from idiograph.mining.spans import make_cloze
 from idiograph.mining.split import SPLITS
@@ -26,7 +26,7 @@ from idiograph.runner import Workers
 from idiograph.synth.synth import synth
 from idiograph.text.counts import K1, B, Lexicon, term_counts
 from idiograph.text.sentences import find_sentences
-from idiograph.types import Author, Document, Triplet
+from idiograph.types import Author, Document, Triplet, field_of
 
 WORLD = "synth:documents=500,authors=80,topics=4,coauthors=0.4"
 THIRDS = (0.4, 0.3, 0.3)

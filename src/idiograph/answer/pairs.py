@@ -15,7 +15,7 @@ import numpy as np
 
 from idiograph.corpus.corpus import Corpus, document_row
 from idiograph.errors import ArtifactError, InputError, SpecError
-from idiograph.mining.catalog import LABELS, field_of, read_catalog
+from idiograph.mining.catalog import LABELS, read_catalog
 from idiograph.mining.split import SPLITS
 from idiograph.mining.triplets import locate_triplets, read_triplets
 from idiograph.recipe import CalibrateRecipe, MineRecipe
@@ -23,7 +23,7 @@ from idiograph.seeded import key
 from idiograph.spec import unknown_choice
 from idiograph.store import Manifest, read_manifest
 from idiograph.text.sentences import find_sentences
-from idiograph.types import Document, fold
+from idiograph.types import Document, field_of, fold
 
 LEAST_WORDS = 50
 TRIES = 60  # texts looked at for a different-author pair before one asks for less likeness

@@ -87,7 +87,7 @@ class Treatment:
         """What stands for a formula in the text."""
         return f" {MATH} " if self.formulae == "mask" else " "
 
-    def settle(self, paragraph: str) -> str:
+    def finish_paragraph(self, paragraph: str) -> str:
         """A finished paragraph on one line, without the spaces that dropped elements leave before a stop."""
         return _SPACE_BEFORE.sub("", " ".join(apply_citation_policy(paragraph, self.citations).split()))
 
@@ -104,13 +104,7 @@ def is_dropped(head: str) -> bool:
 
 def _is_about(bare: str) -> bool:
     """A heading such as "References in discourse" speaks of the thing instead of naming the section."""
-    return (
-        re.match(
-            r"(?:references?|funding|ethics?|financ\w+|finanz\w+|supplement\w*|index) (?:in|of|to|as|on|for|models?|des?|du)\b",
-            bare,
-        )
-        is not None
-    )
+    return _ABOUT.match(bare) is not None
 
 
 def prose(paragraphs: Iterable[str]) -> tuple[str, ...]:

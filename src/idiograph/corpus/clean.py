@@ -8,8 +8,7 @@ from unicodedata import is_normalized, normalize
 
 import ftfy
 
-from idiograph.corpus.citations import Citations, apply_citation_policy, check_citation_policy
-from idiograph.corpus.printed import mark_printed
+from idiograph.corpus.citations import Citations, apply_citation_policy, check_citation_policy, mark_printed
 
 # ftfy takes half a second for a megabyte. All that it can repair has one of these signs, and most lines have none:
 # two characters in a row that are not ASCII, the first bytes of mojibake, controls, ligatures, wide letters, entities.

@@ -102,7 +102,7 @@ def _jats_paragraphs(part: Element, treatment: Treatment) -> Iterator[str]:
     for block in children(part, "p", "list", "list-item", "statement"):
         if tag_name(block) == "p":
             raw = element_text(block, lambda inner: _jats_swap(inner, treatment), _APART)
-            yield from (one_line(treatment.settle(piece)) for piece in raw.split(_PARAGRAPH))
+            yield from (one_line(treatment.finish_paragraph(piece)) for piece in raw.split(_PARAGRAPH))
         else:
             yield from _jats_paragraphs(block, treatment)
 

@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from idiograph.corpus.filters import TextView
 from idiograph.errors import ServiceError
 from idiograph.runner import Failure, Workers
-from idiograph.text.view import TextView
 
 Signal = Callable[[TextView], float]
 

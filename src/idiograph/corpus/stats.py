@@ -1,7 +1,7 @@
-"""What a corpus holds: documents and tokens by language and domain, entropy, author-sets, lengths of spans.
+"""What a corpus holds: documents and tokens by language and field, entropy, author-sets, lengths of spans.
 
-A document with two domains is counted once in every total, under its first domain; how often a domain is named at all
-stands beside it as `labelled`. Entropies are corrected for sample size, because the plain ones grow with the sample.
+A document in two fields is counted once in every total, under its first one; how often a field is named at all stands
+beside it as `labelled`. Entropies are corrected for sample size, because the plain ones grow with the sample.
 """
 
 import math
@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from idiograph.corpus.filters import TextView
 from idiograph.text.sentences import find_sentences
-from idiograph.text.view import TextView
-from idiograph.types import AuthorSet, Document, Span
+from idiograph.types import AuthorSet, Document, field_of
 
-NONE = "none"  # the domain of a document without one, and the language of one without
-ENTROPY_CHARACTERS = 5_000_000  # of a domain that are looked at; more changes the third digit at most
+NONE = "none"  # the field of a document without one, and the language of one without
+ENTROPY_CHARACTERS = 5_000_000  # of a field that are looked at; more changes the third digit at most
 SPAN_DOCUMENTS = 1000  # of a language that are split into spans
 SPAN_SIZES = (2, 4, 6, 8, 10)  # sentences
 
@@ -72,7 +72,7 @@ class Statistics:
     tokens: int
     languages: dict[str, KindCount]
     domains: dict[str, KindCount]
-    cells: dict[tuple[str, str], KindCount]  # by language and first domain
+    cells: dict[tuple[str, str], KindCount]  # by language and first field
     trigram_entropy: dict[str, Entropy]
     word_entropy: dict[str, Entropy]
     author_sets: AuthorSets
@@ -96,15 +96,6 @@ class _Tallies:
         """By number of documents, most first."""
         names = sorted({*self.documents, *self.labelled}, key=lambda name: (-self.documents[name], name))
         return {name: KindCount(self.documents[name], self.tokens[name], self.labelled[name]) for name in names}
-
-
-def main_field(domain: str) -> str:
-    """The field of a dotted domain code.
-
-    >>> main_field("shs.langue")
-    'shs'
-    """
-    return domain.partition(".")[0]
 
 
 def corpus_statistics(documents: Iterable[Document], count: Count | None = None) -> Statistics:
@@ -133,7 +124,7 @@ class _Census:
     spans: dict[int, list[int]] = field(default_factory=lambda: {size: [] for size in SPAN_SIZES})
 
     def add(self, document: Document, reading: TextView, tokens: int) -> None:
-        named = list(dict.fromkeys(map(main_field, document.domains))) or [NONE]
+        named = list(dict.fromkeys(map(field_of, document.domains))) or [NONE]
         lang = document.lang or NONE
         self.languages.add(lang, tokens, [lang])
         self.domains.add(named[0], tokens, named)
@@ -222,11 +213,6 @@ def author_set_sizes(documents_of: Mapping[AuthorSet, int]) -> AuthorSets:
         mean_size=sum(size * n for size, n in sizes.items()) / documents if documents else 0.0,
         most=max(sizes, default=0),
     )
-
-
-def span_lengths(spans: Iterable[Span], count: Count | None = None) -> Lengths:
-    """The lengths of spans in tokens, our words and punctuation marks if `count` is not given."""
-    return length_summary([len(TextView(span.text).tokens) if count is None else count(span.text) for span in spans])
 
 
 def length_summary(lengths: Sequence[int]) -> Lengths:

@@ -72,7 +72,7 @@ def _tei_paragraphs(div: Element | None, treatment: Treatment) -> list[str]:
         if tag_name(part) == "formula":
             waiting = _displayed(part, treatment) if found and not _is_finished(found[-1]) else ""
             continue
-        paragraph = treatment.settle(element_text(part, lambda inner: _tei_swap(inner, treatment), _SPACED))
+        paragraph = treatment.finish_paragraph(element_text(part, lambda inner: _tei_swap(inner, treatment), _SPACED))
         if waiting and found and paragraph[:1].islower():
             found[-1] = " ".join(f"{found[-1]}{waiting}{paragraph}".split())
         elif paragraph:

@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from idiograph.mining.catalog import field_of
 from idiograph.mining.leaks import HeldOutSpans, SpanPrints, span_prints
 from idiograph.mining.split import SPLITS
 from idiograph.mining.triplets import ROLES, configurations, read_rows, splits
 from idiograph.runner import Progress
 from idiograph.store import MANIFEST, read_manifest
+from idiograph.types import field_of
 
 BATCH = 2048  # rows looked at together
 TEXTS = tuple(text for _, text in ROLES.values())

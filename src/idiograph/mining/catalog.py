@@ -22,11 +22,10 @@ from idiograph.mining.leaks import HeldOutPeople
 from idiograph.mining.split import Splits, split_people
 from idiograph.recipe import MineRecipe
 from idiograph.seeded import Keys, key, keys
-from idiograph.types import fold
+from idiograph.types import field_of, fold
 
 Ints = NDArray[np.int32]
 
-HAL_DOMAINS = frozenset("shs info sdv spi phys math chim sde sdu scco stat qfin nlin".split())
 COLUMNS = ["id", "authors", "domains", "year", "container", "lang"]
 NONE = -1
 TEXTS = pa.list_(pa.string())
@@ -142,16 +141,6 @@ class Numbers(dict[Any, int]):
     def __missing__(self, key: Any) -> int:
         self[key] = len(self)
         return self[key]
-
-
-def field_of(domain: str) -> str:
-    """HAL's dotted codes count by their first part; other labels as they are.
-
-    >>> field_of("shs.langue"), field_of("cs.CL")
-    ('shs', 'cs.CL')
-    """
-    top = domain.partition(".")[0]
-    return top if top in HAL_DOMAINS else domain
 
 
 def read_catalog(corpus: Corpus, recipe: MineRecipe, held: HeldOutPeople | None = None) -> Catalog:

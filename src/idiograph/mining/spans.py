@@ -19,13 +19,12 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from idiograph.corpus.corpus import Corpus
-from idiograph.corpus.filters import SPAN_RULES, first_fault
+from idiograph.corpus.filters import SPAN_RULES, TextView, first_fault
 from idiograph.recipe import MineRecipe
 from idiograph.runner import Workers
 from idiograph.text.counts import PARTS, join_terms, term_counts
 from idiograph.text.language import identify_many
 from idiograph.text.sentences import Offsets, find_sentences, sentence_runs
-from idiograph.text.view import TextView
 
 GROUPS = 8  # row groups in a block: 2048 documents
 PLAIN, CLOZE = "spans", "cloze"  # what is drawn: single spans, or an anchor with its context and a negative

@@ -358,9 +358,3 @@ def precedence(blocks: Sequence[TextBlock]) -> list[list[int]]:
             beside[one, two] = False
     earlier = above | beside
     return [np.nonzero(earlier[:, i])[0].tolist() for i in range(len(blocks))]
-
-
-def find_design_and_lines(pages: Iterable[Page]) -> tuple[Design | None, list[list[Line]]]:
-    """The design of a document, and the lines of each page; no design when there is no text at all."""
-    lines = [find_lines(page) for page in pages]
-    return (measure_design(lines) if any(lines) else None), lines
