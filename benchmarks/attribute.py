@@ -20,8 +20,15 @@ import pyarrow as pa
 from collection import NOISE
 
 from idiograph.answer.authors import IndexAuthors, author_sets_of
-from idiograph.answer.ranking import LARGE, Ranking, rank_candidates
-from idiograph.index.build import WRITTEN, EmbeddedPassages, append_passages, passage_batch, prepare_index, seal_index
+from idiograph.answer.ranking import MAX_PASSAGES_TO_SCORE_ALL, Ranking, rank_candidates
+from idiograph.index.build import (
+    EMBEDDED_SCHEMA,
+    EmbeddedPassages,
+    append_passages,
+    passage_batch,
+    prepare_index,
+    seal_index,
+)
 from idiograph.index.index import Index
 from idiograph.index.passages import Passage
 from idiograph.index.quantize import pack_vectors
@@ -37,15 +44,15 @@ def grown(index: Index, count: int, spared: list[int], out: Path) -> Path:
     random = np.random.default_rng(2)
     index.load()
     _ = index.passages  # both in memory: passages are read one document at a time
-    with prepare_index(out, True, None) as (shelf, place):
-        spool = EmbeddedPassages(place / "passages.arrow", index.style.encoder.dim, index.recipe.dtype)
-        with pa.OSFile(str(spool.path), "wb") as sink, pa.ipc.new_file(sink, WRITTEN) as writer:
+    with prepare_index(out, True, None) as (tables, place):
+        embedded = EmbeddedPassages(place / "passages.arrow", index.style.encoder.dim, index.recipe.dtype)
+        with pa.OSFile(str(embedded.path), "wb") as sink, pa.ipc.new_file(sink, EMBEDDED_SCHEMA) as writer:
             for listed, patches in pieces(index, count, spared, random):
                 writer.write(passage_batch(listed, pack_vectors(patches, index.recipe.dtype)))
-                spool.ids += [p.id for p in listed]
-        shelf.create({})
-        append_passages(shelf, spool, index.recipe, {}, index.about)
-        seal_index(Path(shelf.where), index.recipe, index.about, {})
+                embedded.ids += [p.id for p in listed]
+        tables.create({})
+        append_passages(tables, embedded, index.recipe, {}, index.about)
+        seal_index(Path(tables.where), index.recipe, index.about, {})
     return out
 
 
@@ -141,7 +148,7 @@ def main() -> None:
     everybody = author_sets_of(index, given.by)
     first = time.perf_counter() - begun
     documents = questions(index, everybody, given.questions)
-    if len(index) <= LARGE:
+    if len(index) <= MAX_PASSAGES_TO_SCORE_ALL:
         print(f"an index of {len(index)} passages is always searched exactly")
     on_disk, slow = asked(index, everybody, documents, exact=False)
     index.load()

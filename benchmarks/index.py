@@ -40,7 +40,7 @@ def idiograph(room: Path) -> Contender:
     import pyarrow as pa
 
     from idiograph.index.build import (
-        WRITTEN,
+        EMBEDDED_SCHEMA,
         EmbeddedPassages,
         append_passages,
         passage_batch,
@@ -64,19 +64,19 @@ def idiograph(room: Path) -> Contender:
         "preset": "sound",
         "recipe": recipe.model_dump(),
     }
-    with prepare_index(room / "idiograph", True, None) as (shelf, place):
-        spool = EmbeddedPassages(place / "passages.arrow", dim, recipe.dtype)
-        with pa.OSFile(str(spool.path), "wb") as sink, pa.ipc.new_file(sink, WRITTEN) as writer:
+    with prepare_index(room / "idiograph", True, None) as (tables, place):
+        embedded = EmbeddedPassages(place / "passages.arrow", dim, recipe.dtype)
+        with pa.OSFile(str(embedded.path), "wb") as sink, pa.ipc.new_file(sink, EMBEDDED_SCHEMA) as writer:
             for at, vectors, some in blocks(room):
                 patches = Patches(vectors.astype(np.float32), some, np.zeros((len(vectors), 2), np.int64))
                 found = [
                     Passage(f"{n:09d}", f"{n:09d}", "", "", (), (), (), None, "") for n in range(at, at + len(some))
                 ]
                 writer.write(passage_batch(found, pack_vectors(patches, recipe.dtype)))
-                spool.ids += [p.id for p in found]
-        shelf.create({})
-        append_passages(shelf, spool, recipe, {}, about)
-        seal_index(Path(shelf.where), recipe, about, {})
+                embedded.ids += [p.id for p in found]
+        tables.create({})
+        append_passages(tables, embedded, recipe, {}, about)
+        seal_index(Path(tables.where), recipe, about, {})
     took = time.perf_counter() - begun
     subprocess.run([sys.executable, __file__, "--contender", "idiograph", "--alone", "--room", str(room)], check=True)
     index = Index.open(room / "idiograph", style)

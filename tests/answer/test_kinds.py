@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from idiograph.answer.kinds import habit_rates, ranges_of_texts, unlike_ranges
+from idiograph.answer.kinds import kind_rates, ranges_of_texts, unlike_ranges
 from idiograph.answer.pairs import labelled_pairs, open_mixture, open_pairs
 from idiograph.errors import SpecError
 from idiograph.recipe import CalibrateRecipe
@@ -18,7 +18,7 @@ STORY = (
 
 
 def test_rates_are_counted_in_a_thousand_words():
-    found = habit_rates("You and I don't know 12 of them. Why?")
+    found = kind_rates("You and I don't know 12 of them. Why?")
     assert found["I and you"] == pytest.approx(1000 * 2 / 8)
     assert found["contractions"] == pytest.approx(1000 / 8)
     assert found["figures"] == pytest.approx(1000 / 8)
@@ -97,4 +97,4 @@ def test_a_calibration_that_comes_with_the_package_is_for_the_model_that_does():
     known = open_calibration(calibration_path(), load())
     assert known.calibration.same >= 100
     assert "/" not in known.calibration.source.replace(" (", "")  # names of corpora, not places on somebody's disk
-    assert set(known.about["register"]) == set(habit_rates("One text."))
+    assert set(known.about["register"]) == set(kind_rates("One text."))

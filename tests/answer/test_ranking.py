@@ -26,9 +26,9 @@ def built(tmp_path_factory, style):
 @pytest.fixture
 def large(monkeypatch, built):
     """The index, searched as if it were large: three candidates who seem nearest, and three others."""
-    monkeypatch.setattr(ranking, "LARGE", 1)
-    monkeypatch.setattr(ranking, "NEAR", 3)
-    monkeypatch.setattr(ranking, "PANEL", 3)
+    monkeypatch.setattr(ranking, "MAX_PASSAGES_TO_SCORE_ALL", 1)
+    monkeypatch.setattr(ranking, "NEAREST_CANDIDATES", 3)
+    monkeypatch.setattr(ranking, "PANEL_CANDIDATES", 3)
     return built
 
 
@@ -38,8 +38,8 @@ def asked(built):
 
 
 def test_when_all_are_scored_the_ranking_is_the_exact_one(monkeypatch, large, asked):
-    monkeypatch.setattr(ranking, "NEAR", 1000)
-    monkeypatch.setattr(ranking, "PASSAGES", 1000)
+    monkeypatch.setattr(ranking, "NEAREST_CANDIDATES", 1000)
+    monkeypatch.setattr(ranking, "PASSAGES_PER_DOCUMENT", 1000)
     everybody = author_sets_of(large)
     fast, exact = rank_candidates(large, everybody, asked), rank_candidates(large, everybody, asked, exact=True)
     assert fast.who.tolist() == exact.who.tolist()
@@ -127,11 +127,11 @@ def test_somebody_who_leads_in_one_window_has_a_ratio_in_all(large):
 
 
 def test_the_calibration_asks_as_the_search_does(monkeypatch, large, tmp_path, style):
-    monkeypatch.setattr(ranking, "LARGE", 1)
+    monkeypatch.setattr(ranking, "MAX_PASSAGES_TO_SCORE_ALL", 1)
     fresh = Index.build(ESSAYS[:20], tmp_path / "index", style)
     few = calibration_of_index(fresh)
     fresh.add(ESSAYS[20:21])
-    monkeypatch.setattr(ranking, "LARGE", 10_000)
+    monkeypatch.setattr(ranking, "MAX_PASSAGES_TO_SCORE_ALL", 10_000)
     assert calibration_of_index(fresh).calibration.weights != few.calibration.weights
 
 

@@ -115,7 +115,7 @@ def test_the_score_of_two_texts_is_that_of_all_their_patches_together(style, mon
     one, two = (Patches(p.vectors, np.array([len(p.vectors)]), p.chars) for p in both)
     expected = float(symmetric(one, two)[0, 0])
     assert text_score(*both) == pytest.approx(expected, abs=1e-6)
-    monkeypatch.setattr("idiograph.answer.passages.TILE", 1000)  # a few rows at a time
+    monkeypatch.setattr("idiograph.answer.passages.SIMILARITIES_PER_TILE", 1000)  # a few rows at a time
     assert text_score(*both) == pytest.approx(expected, abs=1e-6)
     assert len(both[0]) == len(text_passages(texts[0]))
 
@@ -128,7 +128,7 @@ def test_any_ranker_can_be_calibrated(pairs):
 
 def test_impostors_tell_a_writer_from_a_stranger(pairs):
     writer = {text: pair.docs[at].split("/")[0] for pair in pairs for at, text in enumerate((pair.a, pair.b))}
-    crowd = Impostors(list(writer), rounds=30, apart=lambda x, y: writer[x] != writer[y])
+    crowd = Impostors(list(writer), rounds=30, independent=lambda x, y: writer[x] != writer[y])
     scores = pair_scores(pairs, crowd)
     same = np.array([p.same for p in pairs])
     assert ((scores >= 0) & (scores <= 1)).all()

@@ -13,12 +13,19 @@ import pytest
 from hashed import hashed_style
 
 from idiograph.errors import ArtifactError, InputError, ModelError, SpecError
-from idiograph.index.candidates import PARTS, Sketches, highest_bounds, mean_vectors, pool_neighbours, sketches
-from idiograph.index.filter import About, Filter
+from idiograph.index.candidates import (
+    VECTORS_PER_QUESTION,
+    Sketches,
+    highest_scores,
+    mean_vectors,
+    pool_neighbours,
+    sketches,
+)
+from idiograph.index.filter import Filter, IndexedDocument
 from idiograph.index.index import Index
 from idiograph.index.passages import index_passages, spread_passages
 from idiograph.index.quantize import WIDTHS, from_bytes, pack_vectors, score_all, to_bytes, vector_width
-from idiograph.index.tables import stale_error, visible_rows
+from idiograph.index.tables import is_stale, visible_rows
 from idiograph.recipe import IndexRecipe
 from idiograph.store import locked_folder
 from idiograph.style.patches import Patches, unit_vectors
@@ -98,29 +105,29 @@ def test_a_sketch_is_the_mean_of_the_patches(random):
 def test_of_passages_with_the_same_mean_the_one_with_more_patches_seems_nearer(random):
     asked = some_patches(random).take([0])
     known = Sketches.of(b"".join(sketches(asked) * 5), 10, np.array([5, 50, 20, 1, 1]))
-    assert known.compared(asked, np.arange(5))[0][:3].argsort().tolist() == [0, 2, 1]
+    assert known.compare(asked, np.arange(5))[0][:3].argsort().tolist() == [0, 2, 1]
     for some in ([1, 0], [2]):  # most of them, and few
-        assert np.allclose(known.compared(asked, np.array(some)), known.compared(asked, np.arange(5))[:, some])
+        assert np.allclose(known.compare(asked, np.array(some)), known.compare(asked, np.arange(5))[:, some])
 
 
 def test_a_question_in_few_vectors_is_the_means_of_neighbours():
-    lengths, vectors = np.array([3, 4 * PARTS]), np.eye(4 * PARTS + 3, dtype=np.float32)
+    lengths, vectors = np.array([3, 4 * VECTORS_PER_QUESTION]), np.eye(4 * VECTORS_PER_QUESTION + 3, dtype=np.float32)
     chars = np.stack([np.arange(len(vectors)), np.arange(len(vectors)) + 1], axis=1)
     few = pool_neighbours(Patches(vectors, lengths, chars))
-    assert few.lengths.tolist() == [3, PARTS]
+    assert few.lengths.tolist() == [3, VECTORS_PER_QUESTION]
     assert (few.vectors[:3] == vectors[:3]).all()
-    assert few.vectors[3].tolist() == [0] * 3 + [0.5] * 4 + [0] * (4 * PARTS - 4)
+    assert few.vectors[3].tolist() == [0] * 3 + [0.5] * 4 + [0] * (4 * VECTORS_PER_QUESTION - 4)
     assert few.chars[3].tolist() == [3, 7]
     assert few.chars[-1].tolist() == [len(vectors) - 4, len(vectors)]
 
 
 def test_only_the_candidates_nearest_to_the_few_vectors_are_scored_with_all(built, monkeypatch):
-    monkeypatch.setattr("idiograph.index.candidates.FINALISTS", 0)
-    monkeypatch.setattr("idiograph.index.candidates.TIMES", 1)
+    monkeypatch.setattr("idiograph.index.candidates.MIN_FINALISTS", 0)
+    monkeypatch.setattr("idiograph.index.candidates.FINALISTS_PER_ANSWER", 1)
     asked = built.embed([ESSAYS[40].text[:900]])
-    assert asked.lengths[0] >= 2 * PARTS
-    chosen, _ = built.proposed(asked, np.arange(len(built)), 60)[0]
-    few = chosen[highest_bounds(built.score_rows(pool_neighbours(asked), chosen)[0], 5)]
+    assert asked.lengths[0] >= 2 * VECTORS_PER_QUESTION
+    chosen, _ = built.propose(asked, np.arange(len(built)), 60)[0]
+    few = chosen[highest_scores(built.score_rows(pool_neighbours(asked), chosen)[0], 5)]
     right = built.score_rows(asked, few)[0]
     rows, scores = built.nearest_to(asked, 5, depth=60)
     assert rows[0].tolist() == few[np.argsort(-right, kind="stable")].tolist()
@@ -130,7 +137,7 @@ def test_only_the_candidates_nearest_to_the_few_vectors_are_scored_with_all(buil
 def test_the_highest_scores_are_found_and_ties_go_to_the_first(random):
     scores = np.round(random.normal(size=50), 1).astype(np.float32)
     best = sorted(range(50), key=lambda at: (-scores[at], at))[:13]
-    assert highest_bounds(scores, 13).tolist() == sorted(best)
+    assert highest_scores(scores, 13).tolist() == sorted(best)
 
 
 def test_candidates_scored_exactly_have_the_scores_of_everything(built):
@@ -171,7 +178,7 @@ def test_vectors_in_memory_are_the_right_ones_after_a_deletion(index, style):
 def test_an_index_that_is_too_large_for_memory_is_scored_from_disk(built, style, monkeypatch):
     asked = [ESSAYS[40].text[:500]]
     expected = built.scores(asked)
-    monkeypatch.setattr("idiograph.index.index.MEMORY", 0)
+    monkeypatch.setattr("idiograph.index.index.MAX_BYTES_IN_MEMORY", 0)
     fresh = Index.open(built.folder, style)
     assert np.allclose(fresh.scores(asked), expected, atol=1e-6)
     assert "_resident" not in fresh.__dict__
@@ -221,7 +228,7 @@ def test_a_filter_holds_among_candidates_too(built):
 def test_years_that_exclude_each_other_are_refused():
     with pytest.raises(InputError, match="no year is both since 2005 and until 2001"):
         Filter(since=2005, until=2001)
-    assert not Filter(since=2000).admits(About("d", "", (), (), (), None, ""))
+    assert not Filter(since=2000).admits(IndexedDocument("d", "", (), (), (), None, ""))
 
 
 def test_a_document_gives_as_many_passages_as_allowed_from_all_over_it():
@@ -352,16 +359,16 @@ def test_a_broken_folder_is_told_in_one_line(index, style, harm):
 def test_passages_of_a_change_that_never_ended_are_not_there(index, style):
     from idiograph.index.build import EmbeddedPassages, EmbeddingWorkers, passage_rows
 
-    spool = EmbeddedPassages(index.folder / "p.arrow", style.encoder.dim, index.recipe.dtype)
-    spool.fill([ESSAYS[40]], style, index.recipe, EmbeddingWorkers())
+    embedded = EmbeddedPassages(index.folder / "p.arrow", style.encoder.dim, index.recipe.dtype)
+    embedded.fill([ESSAYS[40]], style, index.recipe, EmbeddingWorkers())
     before = index.passages
-    index.shelf.append(passage_rows(spool, "20200101T000000000000-dead", index.recipe, {}))
+    index.tables.append(passage_rows(embedded, "20200101T000000000000-dead", index.recipe, {}))
     index.refresh()
     assert index.passages == before
     index.delete([ESSAYS[0].id])
     assert ESSAYS[40].id not in {p.doc_id for p in index.passages}
     index.compact()
-    assert index.shelf.latest()
+    assert index.tables.latest()
     assert ESSAYS[40].text[:60].encode() not in b"".join(
         p.read_bytes() for p in index.folder.rglob("*.lance") if p.is_file()
     )
@@ -374,7 +381,7 @@ def test_the_last_change_that_touched_a_document_counts():
     log = pa.table({"change": ["a", "b", "c"], "gone": [[], [], ["2"]]})
     assert visible_rows(spans, log).tolist() == [False, False, True, False]
     assert visible_rows(spans, log.slice(0, 1)).tolist() == [True, True, False, False]
-    assert stale_error("20200101T000000000000-x")
+    assert is_stale("20200101T000000000000-x")
 
 
 WRITER = """

@@ -22,7 +22,7 @@ ASKED = [d.text[:500] for d in ESSAYS[50:54]]
 
 @pytest.fixture(scope="module")
 def store():
-    """Options of a local S3 server with a bucket `shelf`."""
+    """Options of a local S3 server with a bucket `tables`."""
     server = pytest.importorskip("moto.server", reason="moto is not installed: pip install 'moto[server]'")
     boto3 = pytest.importorskip("boto3", reason="boto3 is not installed: pip install boto3")
     running = server.ThreadedMotoServer("127.0.0.1", 0, verbose=False)
@@ -31,7 +31,7 @@ def store():
     options = {"aws_access_key_id": "key", "aws_secret_access_key": "secret", "region": "us-east-1"}
     url = f"http://{host}:{port}"
     named = {"aws_access_key_id": "key", "aws_secret_access_key": "secret", "region_name": "us-east-1"}
-    boto3.client("s3", endpoint_url=url, **named).create_bucket(Bucket="shelf")
+    boto3.client("s3", endpoint_url=url, **named).create_bucket(Bucket="tables")
     yield {**options, "endpoint": url, "allow_http": "true"}
     running.stop()
 
@@ -47,20 +47,20 @@ def local(tmp_path_factory, style):
 
 
 def test_an_index_on_s3_is_an_index(store, style, local):
-    index = Index.build(ESSAYS[:30], "s3://shelf/one", style, storage=store)
+    index = Index.build(ESSAYS[:30], "s3://tables/one", style, storage=store)
     assert index.passages == local.passages
     assert index.search_many(ASKED, 5) == local.search_many(ASKED, 5)
     index.add(ESSAYS[30:32])
     index.delete([ESSAYS[0].id])
-    again = Index.open("s3://shelf/one", style, storage=store)
+    again = Index.open("s3://tables/one", style, storage=store)
     assert {d.id for d in again.documents} == {d.id for d in ESSAYS[1:32]}
     again.compact()
     assert {d.id for d in again.documents} == {d.id for d in ESSAYS[1:32]}
 
 
 def test_two_machines_may_add_to_an_index_on_s3_at_once(store, style):
-    one = Index.build(ESSAYS[:4], "s3://shelf/two", style, storage=store)
-    other = Index.open("s3://shelf/two", style, storage=store)
+    one = Index.build(ESSAYS[:4], "s3://tables/two", style, storage=store)
+    other = Index.open("s3://tables/two", style, storage=store)
     with ThreadPoolExecutor(2) as threads:
         done = [threads.submit(one.add, ESSAYS[4:6]), threads.submit(other.add, ESSAYS[6:8])]
         assert all(d.result() for d in done)
@@ -69,32 +69,32 @@ def test_two_machines_may_add_to_an_index_on_s3_at_once(store, style):
 
 
 def test_notes_lie_beside_an_index_on_s3(store, style):
-    index = Index.build(ESSAYS[:2], "s3://shelf/notes", style, storage=store)
+    index = Index.build(ESSAYS[:2], "s3://tables/notes", style, storage=store)
     assert index.read_note("lesson") is None
     index.write_note("lesson", {"a": 1})
     index.write_note("lesson", {"a": 2})
-    assert Index.open("s3://shelf/notes", style, storage=store).read_note("lesson") == {"a": 2}
+    assert Index.open("s3://tables/notes", style, storage=store).read_note("lesson") == {"a": 2}
 
 
 def test_an_index_on_s3_is_not_overwritten_unasked(store, style):
-    Index.build(ESSAYS[:2], "s3://shelf/three", style, storage=store)
-    with pytest.raises(ArtifactError, match="'s3://shelf/three' is there already"):
-        Index.build(ESSAYS[:3], "s3://shelf/three", style, storage=store)
-    again = Index.build(ESSAYS[:3], "s3://shelf/three", style, storage=store, overwrite=True)
+    Index.build(ESSAYS[:2], "s3://tables/three", style, storage=store)
+    with pytest.raises(ArtifactError, match="'s3://tables/three' is there already"):
+        Index.build(ESSAYS[:3], "s3://tables/three", style, storage=store)
+    again = Index.build(ESSAYS[:3], "s3://tables/three", style, storage=store, overwrite=True)
     assert {d.id for d in again.documents} == {d.id for d in ESSAYS[:3]}
 
 
 def test_a_place_on_s3_without_an_index_says_so(store, style):
-    with pytest.raises(ArtifactError, match="there is no index at 's3://shelf/nowhere'"):
-        Index.open("s3://shelf/nowhere", style, storage=store)
+    with pytest.raises(ArtifactError, match="there is no index at 's3://tables/nowhere'"):
+        Index.open("s3://tables/nowhere", style, storage=store)
 
 
 @pytest.mark.slow
 def test_a_store_that_does_not_answer_is_told_in_one_line(style):
     nobody = {"endpoint": "http://127.0.0.1:9", "allow_http": "true", "region": "us-east-1"}
     nobody |= {"aws_access_key_id": "key", "aws_secret_access_key": "secret"}
-    with pytest.raises(ServiceError, match=r"'s3://shelf/one' cannot be reached") as caught:
-        Index.open("s3://shelf/one", style, storage=nobody)
+    with pytest.raises(ServiceError, match=r"'s3://tables/one' cannot be reached") as caught:
+        Index.open("s3://tables/one", style, storage=nobody)
     assert "\n" not in str(caught.value)
 
 
@@ -110,8 +110,10 @@ def test_a_search_in_parts_is_the_search(local, exact, parts):
 
 
 def test_parts_agree_on_who_is_scored_with_all_patches(local, monkeypatch):
-    monkeypatch.setattr("idiograph.index.candidates.FINALISTS", 0)
-    monkeypatch.setattr("idiograph.index.candidates.TIMES", 1)  # as many as are wanted: one more would show
+    monkeypatch.setattr("idiograph.index.candidates.MIN_FINALISTS", 0)
+    monkeypatch.setattr(
+        "idiograph.index.candidates.FINALISTS_PER_ANSWER", 1
+    )  # as many as are wanted: one more would show
     found, whole = search_parts(local, ASKED, 8, parts=3, depth=40), local.search_many(ASKED, 8, depth=40)
     assert [[h.passage for h in hits] for hits in found] == [[h.passage for h in hits] for hits in whole]
 

@@ -142,11 +142,11 @@ def test_padded_is_ragged(a, b):
 def test_tiles_do_not_change_the_score(a, tile):
     from idiograph.style import score
 
-    before, score.TILE = score.TILE, tile
+    before, score.SIMILARITIES_PER_TILE = score.SIMILARITIES_PER_TILE, tile
     try:
         tiled = maxsim(a, a)
     finally:
-        score.TILE = before
+        score.SIMILARITIES_PER_TILE = before
     assert np.allclose(tiled, maxsim(a, a), atol=1e-5)
 
 

@@ -21,7 +21,7 @@ def by_sklearn(a, b, size):
 @pytest.mark.parametrize("size", [2, 4])
 @pytest.mark.parametrize("block", [1024, 3])
 def test_the_scores_are_those_of_scikit_learn(monkeypatch, size, block):
-    monkeypatch.setattr(ngrams, "BLOCK", block)
+    monkeypatch.setattr(ngrams, "TEXTS_PER_BLOCK", block)
     texts = [essay.text[:900] for essay in anthology()][:20]
     assert NGrams(size).compare(texts[:8], texts[8:]) == pytest.approx(by_sklearn(texts[:8], texts[8:], size), abs=1e-5)
 

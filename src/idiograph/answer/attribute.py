@@ -9,14 +9,14 @@ from numpy.typing import NDArray
 
 from idiograph.answer.authors import IndexAuthors, author_sets_of
 from idiograph.answer.likelihood import Calibration, effective_count, ratio_in_words
-from idiograph.answer.openset import IndexCalibration, Open, calibration_of_index, open_answer
+from idiograph.answer.openset import IndexCalibration, OpenSetAnswer, calibration_of_index, open_answer
 from idiograph.answer.passages import text_passages
 from idiograph.answer.ranking import Matches, Ranking, rank_candidates
 from idiograph.errors import InputError
 from idiograph.index.index import Index, Passage
 from idiograph.text.words import content_words, word_overlap
 
-EVIDENCE = 3
+EVIDENCE_PER_CANDIDATE = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Attribution:
     """Candidates, best first, and whether any of them stands out."""
 
     candidates: tuple[Candidate, ...]
-    none: Open  # is the writer among them at all?
+    none: OpenSetAnswer  # is the writer among them at all?
     none_stands_out: bool
     calibration: Calibration
     lengths: int  # words of the question
@@ -127,7 +127,7 @@ def shares_of_ratios(ratios: NDArray[np.float64], weights: NDArray[np.float64]) 
     return odds / (weights @ odds)
 
 
-def stands_alone(found: Sequence[Candidate], none: Open, closed: bool) -> bool:
+def stands_alone(found: Sequence[Candidate], none: OpenSetAnswer, closed: bool) -> bool:
     """Does nobody stand out? Said of an open set where its calibrated answer is not for somebody in the index."""
     from idiograph.answer.likelihood import INCONCLUSIVE
 
@@ -162,7 +162,7 @@ def gather_evidence(
 def best_pairs(everybody: IndexAuthors, matches: Matches, who: int) -> list[tuple[int, int, float]]:
     """(passage asked, passage found, score) of the documents that have the best ones."""
     documents = [d for d in everybody.documents_of(who).tolist() if not np.isnan(matches.near[d])]
-    return sorted((matches.best(everybody, d) for d in documents), key=lambda pair: -pair[2])[:EVIDENCE]
+    return sorted((matches.best(everybody, d) for d in documents), key=lambda pair: -pair[2])[:EVIDENCE_PER_CANDIDATE]
 
 
 def show_passage(asked: str, passage: Passage, score: float, known: IndexCalibration) -> Evidence:

@@ -19,8 +19,8 @@ from idiograph.style.tokens import Ints
 from idiograph.types import fold
 
 BY = ("set", "author")
-FEW = 5  # candidates under which there is nobody to compare with, and scores are taken as they are
-SHARP = 20.0  # 0 is the plain mean of the documents, infinity the nearest alone; see docs/decisions.md
+MIN_CANDIDATES_TO_STANDARDIZE = 5  # with no more there is nobody to compare with: scores are taken as they are
+SOFT_MAXIMUM_SHARPNESS = 20.0  # 0 is the plain mean of the documents, infinity the nearest alone; see docs/decisions.md
 Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
@@ -101,9 +101,9 @@ class IndexAuthors:
         counts = ~np.isnan(each)
         best = np.maximum.reduceat(np.where(counts, each, -np.inf), self.starts)
         with np.errstate(invalid="ignore", divide="ignore"):
-            odds = np.where(counts, np.exp(SHARP * (each - np.repeat(best, self.sizes))), 0.0)
+            odds = np.where(counts, np.exp(SOFT_MAXIMUM_SHARPNESS * (each - np.repeat(best, self.sizes))), 0.0)
             share = np.add.reduceat(odds, self.starts) / np.add.reduceat(counts, self.starts, dtype=np.int64)
-            return best + np.log(share) / SHARP
+            return best + np.log(share) / SOFT_MAXIMUM_SHARPNESS
 
     def named(self, wanted: Iterable[str]) -> Bools:
         """Which candidates are among the people asked about, by id or by name."""
@@ -116,10 +116,10 @@ def author_sets_of(index: Index, by: str = "set") -> IndexAuthors:
     """The candidates of an index."""
     if by not in BY:
         raise SpecError(unknown_choice("kind of candidate", by, BY))
-    return index.once(f"cohort {by}", lambda: gather_cohort(index, by))
+    return index.once(f"authors {by}", lambda: gather_authors(index, by))
 
 
-def gather_cohort(index: Index, by: str) -> IndexAuthors:
+def gather_authors(index: Index, by: str) -> IndexAuthors:
     found: dict[tuple[str, ...], list[int]] = {}
     names: dict[tuple[str, ...], tuple[str, ...]] = {}
     for at, document in enumerate(index.documents):
@@ -150,7 +150,7 @@ class AuthorBest:
 
     def standing(self, scores: Floats) -> Floats:
         """Scores against those of all the others: (score − mean of the others) / their spread."""
-        if self.count <= FEW:
+        if self.count <= MIN_CANDIDATES_TO_STANDARDIZE:
             return scores
         mean = (self.total - scores) / (self.count - 1)
         square = (self.squares - scores**2) / (self.count - 1)

@@ -19,12 +19,12 @@ Floats = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 # |log10 LR| from which each word applies; the scale of forensic text comparison.
-SCALE = ((4.0, "extremely strong"), (3.0, "very strong"), (2.0, "strong"), (1.0, "moderate"), (0.0, "weak"))
+VERBAL_SCALE = ((4.0, "extremely strong"), (3.0, "very strong"), (2.0, "strong"), (1.0, "moderate"), (0.0, "weak"))
 INCONCLUSIVE = 0.3  # a ratio under 2 to 1 either way is no answer
-LEAST = 8  # pairs of each kind under which a calibration would be a guess
+MIN_PAIRS_TO_CALIBRATE = 8  # pairs of each kind under which a calibration would be a guess
 RIDGE = 1e-4  # keeps the weights finite where the two kinds do not overlap
-GRID = np.arange(0.0, 12.005, 0.01)  # log10 LR at which bounds are looked for
-KNOTS = 65  # points of a curve that is not a straight line
+BOUND_GRID = np.arange(0.0, 12.005, 0.01)  # log10 LR at which bounds are looked for
+CURVE_POINTS = 65  # points of a curve that is not a straight line
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +97,9 @@ def score_columns(scores: Floats, sizes: Floats) -> Floats:
 def fit_scores(found: Scored, style: str, source: str, method: str = "logistic") -> Calibration:
     """Learn what scores mean. Both kinds of pair weigh the same, whatever their number."""
     same, different = int(found.same.sum()), int((~found.same).sum())
-    if min(same, different) < LEAST:
+    if min(same, different) < MIN_PAIRS_TO_CALIBRATE:
         raise InputError(
-            f"only {same} same-author and {different} different-author pairs to calibrate on; {LEAST} of each "
+            f"only {same} same-author and {different} different-author pairs to calibrate on; {MIN_PAIRS_TO_CALIBRATE} of each "
             "are needed: give at least two documents of several authors"
         )
     ends = (float(found.sizes.min()), float(found.sizes.max()))
@@ -163,7 +163,7 @@ def isotonic_curve(raw: Floats, same: Bools) -> tuple[tuple[float, float], ...]:
     one, two = int(same.sum()), int((~same).sum())
     model = IsotonicRegression(y_min=0, y_max=1, out_of_bounds="clip")
     model.fit(raw, same.astype(np.float64), sample_weight=np.where(same, 0.5 / one, 0.5 / two))
-    x = np.unique(np.quantile(raw, np.linspace(0, 1, KNOTS)))
+    x = np.unique(np.quantile(raw, np.linspace(0, 1, CURVE_POINTS)))
     share = np.clip(model.predict(x), 0.5 / (two + 1), 1 - 0.5 / (one + 1))
     return tuple(zip(x.tolist(), np.log10(share / (1 - share)).tolist(), strict=True))
 
@@ -172,7 +172,7 @@ def kernel_curve(raw: Floats, same: Bools) -> tuple[tuple[float, float], ...]:
     """The ratio of two kernel densities."""
     from scipy.stats import gaussian_kde
 
-    x = np.linspace(float(raw.min()), float(raw.max()), KNOTS)
+    x = np.linspace(float(raw.min()), float(raw.max()), CURVE_POINTS)
     if x[0] == x[-1]:
         return ((float(x[0]), 0.0), (float(x[0]) + 1.0, 0.0))
     hills = [gaussian_kde(spread_values(raw[kind]))(x) + 1e-12 for kind in (same, ~same)]
@@ -206,10 +206,10 @@ def bounds_of_ratios(llr: Floats, same: Bools) -> tuple[float, float]:
 
 def ratio_reach(right: Floats, wrong: Floats) -> float:
     """The largest log10 threshold up to which the ratios are worth having; `right` should exceed it, `wrong` should not."""
-    missed = (np.searchsorted(right, GRID, side="right") + 1) / len(right)
-    misled = (len(wrong) - np.searchsorted(wrong, GRID, side="right") + 1) / len(wrong)
-    worse = missed + 10.0**GRID * misled > 1
-    return float(GRID[max(int(worse.argmax()) - 1, 0)]) if worse.any() else float(GRID[-1])
+    missed = (np.searchsorted(right, BOUND_GRID, side="right") + 1) / len(right)
+    misled = (len(wrong) - np.searchsorted(wrong, BOUND_GRID, side="right") + 1) / len(wrong)
+    worse = missed + 10.0**BOUND_GRID * misled > 1
+    return float(BOUND_GRID[max(int(worse.argmax()) - 1, 0)]) if worse.any() else float(BOUND_GRID[-1])
 
 
 def cross_fit(found: Scored, writers: Sequence[frozenset[str]], method: str = "logistic") -> Floats:
@@ -238,7 +238,7 @@ def ratio_in_words(llr: float) -> str:
     """
     if abs(llr) < INCONCLUSIVE:
         return "inconclusive"
-    strength = next(name for least, name in SCALE if abs(llr) >= least)
+    strength = next(name for least, name in VERBAL_SCALE if abs(llr) >= least)
     return f"{strength} support for {'the same author' if llr > 0 else 'different authors'}"
 
 

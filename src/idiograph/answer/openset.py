@@ -15,9 +15,9 @@ from idiograph.style.tokens import Ints
 from idiograph.text.words import content_words, usual_overlap, word_overlap
 
 NOTES = {"set": "background", "author": "background-author"}  # kept beside the index
-SAMPLE = 300  # documents that an index is calibrated on; more would change the ratio's third digit
-LENGTHS = (1, 2, 4, 8, 16, 1_000)  # passages of a question: what a score means depends on how much was asked
-STRANGERS = 20  # different authors that each question is compared with
+DOCUMENTS_TO_CALIBRATE_ON = 300  # documents that an index is calibrated on; more would change the ratio's third digit
+QUESTION_PASSAGES = (1, 2, 4, 8, 16, 1_000)  # passages of a question: what a score means depends on how much was asked
+STRANGERS_PER_QUESTION = 20  # different authors that each question is compared with
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class IndexCalibration:
 
 
 @dataclass(frozen=True, slots=True)
-class Open:
+class OpenSetAnswer:
     """Is the writer among the candidates? `probability` is that of "none of these"."""
 
     llr: float
@@ -52,13 +52,13 @@ class Open:
     prior: float
 
 
-def open_answer(known: IndexCalibration, z: float, size: float, prior: float) -> Open:
+def open_answer(known: IndexCalibration, z: float, size: float, prior: float) -> OpenSetAnswer:
     """What the best candidate's standing says about somebody who is not here. `prior`: of that, before the text."""
     llr = known.open_set.llr(z, size)
     said = ratio_in_words(llr).replace("the same author", "a writer in the index")
     said = said.replace("different authors", "a writer who is not in the index")
     chance = prior / (prior + (1 - prior) * 10**llr)
-    return Open(llr, said, chance, prior)
+    return OpenSetAnswer(llr, said, chance, prior)
 
 
 @dataclass
@@ -84,7 +84,7 @@ def calibrate_index(index: Index, by: str = "set", seed: int = 7) -> IndexCalibr
     owned = everybody.members[np.repeat(everybody.sizes > 1, everybody.sizes)]
     random = np.random.default_rng(seed)
     pairs, best, near = OpenSetTally([], [], []), OpenSetTally([], [], []), list[tuple[float, float]]()
-    for document in dict.fromkeys(owned[random.permutation(len(owned))[:SAMPLE]].tolist()):
+    for document in dict.fromkeys(owned[random.permutation(len(owned))[:DOCUMENTS_TO_CALIBRATE_ON]].tolist()):
         rows = draw_question(everybody, document, random)
         texts = [p.text for p in index.passages_at(rows)]
         size = float(effective_count(sum(len(t.split()) for t in texts), 1e9))
@@ -111,7 +111,7 @@ def calibrate_index(index: Index, by: str = "set", seed: int = 7) -> IndexCalibr
 def draw_question(everybody: IndexAuthors, document: int, random: np.random.Generator) -> Ints:
     """A run of a document's passages, of a length from the ladder."""
     rows = everybody.passages_of([document])
-    size = min(LENGTHS[int(random.integers(len(LENGTHS)))], len(rows))
+    size = min(QUESTION_PASSAGES[int(random.integers(len(QUESTION_PASSAGES)))], len(rows))
     start = int(random.integers(len(rows) - size + 1))
     return rows[start : start + size]
 
@@ -134,7 +134,7 @@ def ask_stranger(
     for z in found.z[own]:
         pairs.add(float(z), size, True)
     share = strangers.weights / strangers.weights.sum()
-    for at in random.choice(len(strangers), min(STRANGERS, len(strangers)), replace=False, p=share):
+    for at in random.choice(len(strangers), min(STRANGERS_PER_QUESTION, len(strangers)), replace=False, p=share):
         pairs.add(float(strangers.z[at]), size, False)
     first = float(strangers.z[0])
     best.add(max([first, *found.z[own & found.seen].tolist()]), size, True)

@@ -25,9 +25,9 @@ from idiograph.store import Manifest, read_manifest
 from idiograph.text.sentences import find_sentences
 from idiograph.types import Document, field_of, fold
 
-LEAST_WORDS = 50
-TRIES = 60  # texts looked at for a different-author pair before one asks for less likeness
-MOST = 40  # documents of one author-set that pairs are made of
+MIN_WORDS_TO_COMPARE = 50
+TRIES_PER_LIKENESS = 60  # texts looked at for a different-author pair before one asks for less likeness
+MAX_DOCUMENTS_PER_AUTHOR_SET = 40  # documents of one author-set that pairs are made of
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +129,7 @@ class PairDrawing:
         start = int(self.random("cut", f.id, *names).integers(max(len(found) - size, 0) + 1))
         run = found[start : start + size]
         chosen = text[run[0][0] : run[-1][1]] if run else ""
-        return chosen if len(chosen.split()) >= LEAST_WORDS else None
+        return chosen if len(chosen.split()) >= MIN_WORDS_TO_COMPARE else None
 
     def couples(self) -> list[Couple]:
         """The same-author pairs, cut to lengths from the ladder; those that are too short are gone."""
@@ -164,7 +164,7 @@ class PairDrawing:
         found: dict[str, Couple] = {}
         for key_ in ranks(c):
             pool = pools[key_]
-            for at in random.permutation(len(pool))[:TRIES]:
+            for at in random.permutation(len(pool))[:TRIES_PER_LIKENESS]:
                 if len(found) < self.recipe.different and not pool[at].b.people & (c.a.people | c.b.people):
                     found.setdefault(pool[at].b.id, pool[at])
         return list(found.values())
@@ -182,7 +182,7 @@ def couples(
 ) -> Iterator[tuple[Facts, Facts]]:
     """Up to `count` pairs of documents: first those in which no document comes twice. Apart: no two from one book."""
     members = sorted(members, key=lambda f: f.id)
-    rest = [members[at] for at in random.permutation(len(members))[:MOST]]
+    rest = [members[at] for at in random.permutation(len(members))[:MAX_DOCUMENTS_PER_AUTHOR_SET]]
     pairs = [(a, b) for a, b in combinations(rest, 2) if not (apart and a.container and a.container == b.container)]
     used: set[str] = set()
     fresh, again = [], []
@@ -211,7 +211,7 @@ def from_triplets(folder: Path, split: str, limit: int) -> list[TextPair]:
             found.append(
                 TextPair(a.text, other.text, same, a.authors | other.authors, (a.doc_id, other.doc_id), a.authors)
             )
-    return [p for p in found if min(len(p.a.split()), len(p.b.split())) >= LEAST_WORDS]
+    return [p for p in found if min(len(p.a.split()), len(p.b.split())) >= MIN_WORDS_TO_COMPARE]
 
 
 def open_mixture(folders: Sequence[str], recipe: CalibrateRecipe) -> tuple[list[TextPair], str]:

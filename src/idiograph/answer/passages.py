@@ -8,12 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from idiograph.answer.pairs import LEAST_WORDS, TextPair
+from idiograph.answer.pairs import MIN_WORDS_TO_COMPARE, TextPair
 from idiograph.errors import TooShort
 from idiograph.runner import Progress
 from idiograph.style.model import Ranker, Style
 from idiograph.style.patches import Patches
-from idiograph.style.score import TILE
+from idiograph.style.score import SIMILARITIES_PER_TILE
 from idiograph.text.sentences import find_sentences, sentence_tiles
 
 SENTENCES = 4
@@ -24,8 +24,10 @@ Floats = NDArray[np.float64]
 def text_passages(text: str, size: int = SENTENCES, lang: str = "en") -> list[str]:
     """A text in passages of `size` sentences; refuses a text that is too short to say anything about."""
     count = len(text.split())
-    if count < LEAST_WORDS:
-        raise TooShort(f"a text of {count} words is too short to say who wrote it; {LEAST_WORDS} are the least")
+    if count < MIN_WORDS_TO_COMPARE:
+        raise TooShort(
+            f"a text of {count} words is too short to say who wrote it; {MIN_WORDS_TO_COMPARE} are the least"
+        )
     return [text[start:end] for start, end in sentence_tiles(find_sentences(text, lang), size)]
 
 
@@ -47,7 +49,7 @@ def text_score(a: Patches, b: Patches) -> float:
 
     A mean over pairs of passages is as good with a trained model, and worse with a general-purpose one.
     """
-    rows = max(TILE // max(len(b.vectors), 1), 1)  # a text may be a whole folder: similarities are not held all at once
+    rows = max(SIMILARITIES_PER_TILE // max(len(b.vectors), 1), 1)  # a text may be a whole folder
     forward, backward = 0.0, np.full(len(b.vectors), -np.inf, np.float32)
     for begin in range(0, len(a.vectors), rows):
         similar = a.vectors[begin : begin + rows] @ b.vectors.T

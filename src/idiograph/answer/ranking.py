@@ -19,11 +19,11 @@ from idiograph.index.index import Index
 from idiograph.style.patches import Patches
 from idiograph.style.tokens import Ints
 
-LARGE = 4_000  # passages up to which everything is scored
-NEAR, PANEL = 100, 200  # candidates that are scored: those who seem nearest, and those who stand for the rest
-DOCUMENTS = 30  # of a candidate; further ones go by their sketches
-PASSAGES = 4  # of a document, for each passage of the text
-BLOCK = 32  # passages of the text whose sketches are compared with everything at once
+MAX_PASSAGES_TO_SCORE_ALL = 4_000
+NEAREST_CANDIDATES, PANEL_CANDIDATES = 100, 200  # that are scored: who seem nearest, and who stand for the rest
+DOCUMENTS_PER_CANDIDATE = 30  # further ones go by their sketches
+PASSAGES_PER_DOCUMENT = 4  # for each passage of the text
+TEXT_PASSAGES_PER_BLOCK = 32  # passages of the text whose sketches are compared with everything at once
 Floats32 = NDArray[np.float32]
 
 
@@ -47,7 +47,7 @@ class Matches:
 class Ranking:
     """The candidates that were scored, nearest first."""
 
-    who: Ints  # their numbers in the cohort
+    who: Ints  # their numbers
     scores: Floats
     z: Floats  # how each stands among all the others
     weights: Floats  # how many candidates each one stands for
@@ -63,7 +63,7 @@ class Ranking:
         return replace(self, **some)
 
     def of(self, wanted: Bools) -> "Ranking":
-        """Those of the cohort's candidates that are wanted."""
+        """Those who are wanted."""
         return self.take(wanted[self.who])
 
 
@@ -81,7 +81,7 @@ def rank_candidates(
     `exclude` names documents that do not count, `also` candidates who are scored however far they seem.
     """
     index.refuse_empty()
-    if exact or len(index) <= LARGE:
+    if exact or len(index) <= MAX_PASSAGES_TO_SCORE_ALL:
         return everybody_ranking(everybody, index.score_everything(asked), exclude)
     seems = seeming_scores(index, everybody, asked)
     seems[everybody.numbers(exclude)] = np.nan
@@ -98,7 +98,7 @@ def rank_each(
     exact: bool = False,
 ) -> Iterator[Ranking]:
     """`rank`, for every text alone."""
-    if exact or len(index) <= LARGE:
+    if exact or len(index) <= MAX_PASSAGES_TO_SCORE_ALL:
         yield from (everybody_ranking(everybody, row[None], exclude) for row in index.score_everything(asked))
         return
     for at in range(len(asked)):
@@ -124,9 +124,9 @@ def order_candidates(found: Ranking) -> Ranking:
 def seeming_scores(index: Index, everybody: IndexAuthors, asked: Patches) -> Floats:
     """How near each document seems by its sketches."""
     rows, total = np.arange(len(index)), np.zeros(len(everybody.documents))
-    for begin in range(0, len(asked), BLOCK):
-        some = asked.take(np.arange(begin, min(begin + BLOCK, len(asked))))
-        total += everybody.near(rows, index.sketched(some, rows)) * len(some)
+    for begin in range(0, len(asked), TEXT_PASSAGES_PER_BLOCK):
+        some = asked.take(np.arange(begin, min(begin + TEXT_PASSAGES_PER_BLOCK, len(asked))))
+        total += everybody.near(rows, index.sketch_scores(some, rows)) * len(some)
     return total / len(asked)
 
 
@@ -134,7 +134,7 @@ def staged_scores(index: Index, everybody: IndexAuthors, asked: Patches, seems: 
     """Score those who seem near and the panel, and say how they stand among everybody."""
     first = everybody.scores(seems)
     here = np.flatnonzero(~np.isnan(first))
-    nearest = here[np.argsort(-first[here], kind="stable")[:NEAR]]
+    nearest = here[np.argsort(-first[here], kind="stable")[:NEAREST_CANDIDATES]]
     sure = np.union1d(nearest, here[also[here]])
     panel = draw_documents(np.setdiff1d(here, sure), len(everybody.keys))
     who = np.union1d(sure, panel)
@@ -148,7 +148,7 @@ def staged_scores(index: Index, everybody: IndexAuthors, asked: Patches, seems: 
 def draw_documents(rest: Ints, count: int) -> Ints:
     """The panel: some of the rest, the same people for every question as far as they are among it."""
     order = np.random.default_rng(7).permutation(count)
-    return order[np.isin(order, rest)][:PANEL]
+    return order[np.isin(order, rest)][:PANEL_CANDIDATES]
 
 
 def choose_documents(everybody: IndexAuthors, who: Ints, seems: Floats) -> Ints:
@@ -157,7 +157,7 @@ def choose_documents(everybody: IndexAuthors, who: Ints, seems: Floats) -> Ints:
     for at in who.tolist():
         documents = everybody.documents_of(at)
         documents = documents[~np.isnan(seems[documents])]
-        found.append(documents[np.argsort(-seems[documents], kind="stable")[:DOCUMENTS]])
+        found.append(documents[np.argsort(-seems[documents], kind="stable")[:DOCUMENTS_PER_CANDIDATE]])
     return np.unique(np.concatenate(found))
 
 
@@ -166,10 +166,10 @@ def match_passages(index: Index, everybody: IndexAuthors, asked: Patches, docume
     rows = np.sort(everybody.passages_of(documents))
     owner = everybody.owner[rows]
     wanted = []
-    for seems in index.sketched(asked, rows):
+    for seems in index.sketch_scores(asked, rows):
         order = np.lexsort((-seems, owner))
         place = np.arange(len(rows)) - np.searchsorted(owner[order], owner[order])
-        wanted.append(np.sort(rows[order[place < PASSAGES]]))
+        wanted.append(np.sort(rows[order[place < PASSAGES_PER_DOCUMENT]]))
     passages = np.unique(np.concatenate(wanted))
     scores = np.full((len(asked), len(passages)), -np.inf, np.float32)
     for at, (some, found) in enumerate(zip(wanted, index.score_pairs(asked, wanted), strict=True)):

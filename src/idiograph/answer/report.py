@@ -13,15 +13,15 @@ from idiograph.answer.attribute import Attribution
 from idiograph.answer.explain import Explanation, Match
 from idiograph.answer.habits import Habit, Habits
 from idiograph.answer.openset import calibration_of_index
-from idiograph.answer.ranking import LARGE, NEAR, PANEL
+from idiograph.answer.ranking import MAX_PASSAGES_TO_SCORE_ALL, NEAREST_CANDIDATES, PANEL_CANDIDATES
 from idiograph.answer.rolling import Rolling
 from idiograph.html import ShadedPiece, cut_at_marks, render
 from idiograph.index.index import Index
 from idiograph.store import timestamp
 
-THREADS = 60  # matches drawn as lines: more would be a carpet
-COLUMNS = ("text", "rank", "authors", "names", "score", "log10_lr", "in_words", "probability", "documents")
-COLUMNS += ("topic_warning", "none_of_these", "evidence_document", "evidence_score", "evidence_overlap")
+MAX_LINES_BETWEEN_TEXTS = 60  # matches drawn as lines: more would be a carpet
+CANDIDATE_COLUMNS = ("text", "rank", "authors", "names", "score", "log10_lr", "in_words", "probability", "documents")
+CANDIDATE_COLUMNS += ("topic_warning", "none_of_these", "evidence_document", "evidence_score", "evidence_overlap")
 
 
 def linked_page(found: Explanation, name_a: str, name_b: str) -> dict[str, Any]:
@@ -54,7 +54,7 @@ def text_strips(found: Explanation) -> dict[str, Any]:
     for m, s in zip(forward, shade, strict=True):
         place = (m.other_start, m.other_end)
         nearest[place] = max(nearest.get(place, 0.0), s)
-    top = sorted(range(len(forward)), key=lambda at: -forward[at].similarity)[:THREADS]
+    top = sorted(range(len(forward)), key=lambda at: -forward[at].similarity)[:MAX_LINES_BETWEEN_TEXTS]
     lines = [
         {
             "x": (forward[at].start + forward[at].end) / 2 * size_a,
@@ -99,9 +99,10 @@ def strongest_habits(rows: Sequence[Habit], count: int) -> list[Habit]:
 
 def search_in_words(passages: int, exact: bool) -> str:
     """How candidates were found, in words."""
-    if exact or passages <= LARGE:
+    if exact or passages <= MAX_PASSAGES_TO_SCORE_ALL:
         return "every passage was scored"
-    return f"the {NEAR} candidates who seem nearest were scored, and {PANEL} drawn at random who stand for the others"
+    near = f"the {NEAREST_CANDIDATES} candidates who seem nearest were scored"
+    return f"{near}, and {PANEL_CANDIDATES} drawn at random who stand for the others"
 
 
 def index_provenance(index: Index, by: str, candidates: Sequence[str], unknown: float) -> dict[str, Any]:
@@ -148,7 +149,7 @@ def write_candidates(path: Path, answers: Mapping[str, Attribution]) -> None:
     """The candidates of each text as a CSV table."""
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        writer.writerow(COLUMNS)
+        writer.writerow(CANDIDATE_COLUMNS)
         for name, answer in answers.items():
             for rank, c in enumerate(answer.candidates, 1):
                 best = c.evidence[0]

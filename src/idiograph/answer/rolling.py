@@ -15,14 +15,14 @@ from idiograph.answer.attribute import size_of
 from idiograph.answer.authors import author_sets_of
 from idiograph.answer.likelihood import Calibration
 from idiograph.answer.openset import calibration_of_index
-from idiograph.answer.passages import LEAST_WORDS
+from idiograph.answer.passages import MIN_WORDS_TO_COMPARE
 from idiograph.answer.ranking import Ranking, rank_candidates, rank_each
 from idiograph.errors import InputError, TooShort
 from idiograph.index.index import Index
 from idiograph.text.sentences import find_sentences
 
-WINDOW, STEP = 8, 2  # sentences
-CHANGE = 2.0  # log10 of how much rarer a change of hand between two windows is than none
+WINDOW_SENTENCES, STEP_SENTENCES = 8, 2  # sentences
+CHANGE_PENALTY = 2.0  # log10 of how much rarer a change of hand between two windows is than none
 NOBODY = -1
 Floats = NDArray[np.float64]
 
@@ -58,8 +58,8 @@ def rolling(
     index: Index,
     k: int = 5,
     *,
-    window: int = WINDOW,
-    step: int = STEP,
+    window: int = WINDOW_SENTENCES,
+    step: int = STEP_SENTENCES,
     exclude: Sequence[str] = (),
     candidates: Sequence[str] = (),
     exact: bool = False,
@@ -100,7 +100,7 @@ def sentence_windows(text: str, window: int, step: int) -> list[tuple[int, int]]
         raise InputError(f"a window of {window} sentences cannot move by {step}; the step is from 1 to the window")
     found = find_sentences(text)
     count = len(text.split())
-    if len(found) < 2 * window or count < 2 * LEAST_WORDS:
+    if len(found) < 2 * window or count < 2 * MIN_WORDS_TO_COMPARE:
         raise TooShort(
             f"a text of {len(found)} sentences and {count} words is too short to say who wrote which part; "
             f"two windows of {window} sentences are the least (--window)"
@@ -120,7 +120,7 @@ def leading(rows: Sequence[dict[int, float]], k: int) -> list[int]:
     return sorted(total, key=lambda who: -total[who])[:k]
 
 
-def path(llr: Floats, share: float, change: float = CHANGE) -> tuple[int, ...]:
+def path(llr: Floats, share: float, change: float = CHANGE_PENALTY) -> tuple[int, ...]:
     """The likeliest owner of each window; somebody who is not here has a ratio of 1 everywhere."""
     gain = np.concatenate([llr, np.zeros((len(llr), 1))], axis=1) * share
     best, back = gain[0], []

@@ -31,9 +31,9 @@ from idiograph.synth.anthology import anthology
 from idiograph.text.words import content_words, usual_overlap, word_overlap
 from idiograph.types import Document
 
-FILE = "calibration.json"
+CALIBRATION_FILE = "calibration.json"
 MAKE = "idiograph calibrate MODEL CORPUS"
-SMALL = CalibrateRecipe(per_author=10, different=4, lengths=(4, 8, 16, 64))  # for a collection of a few dozen texts
+SMALL_COLLECTION = CalibrateRecipe(per_author=10, different=4, lengths=(4, 8, 16, 64))  # a few dozen texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,9 @@ def calibrate_on_documents(
     documents: Corpus | Sequence[Document], style: Style, source: str, recipe: CalibrateRecipe | None = None
 ) -> PairCalibration:
     """Learn from documents of known writers what scores mean."""
-    return learn_from_pairs(draw_pairs(documents, recipe or SMALL), style, source, recipe or SMALL)
+    return learn_from_pairs(
+        draw_pairs(documents, recipe or SMALL_COLLECTION), style, source, recipe or SMALL_COLLECTION
+    )
 
 
 def open_calibration(path: Path, style: Style, preset: str = "sound") -> PairCalibration:
@@ -152,12 +154,12 @@ def calibration_path(model: str | Path | None = None) -> Path:
     """Where the calibration of a model lies, whether it is there or not: beside the model."""
     from idiograph.loading import folder_of
 
-    return Path(folder_of(model)) / FILE
+    return Path(folder_of(model)) / CALIBRATION_FILE
 
 
 def calibration_of_model(style: Style, preset: str = "sound") -> PairCalibration:
     """What lies beside the model, or else what the built-in essays say of it."""
-    if style.folder and (path := style.folder / FILE).is_file():
+    if style.folder and (path := style.folder / CALIBRATION_FILE).is_file():
         return open_calibration(path, style, preset)
     return calibrate_on_anthology(style)
 

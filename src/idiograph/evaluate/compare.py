@@ -14,7 +14,7 @@ from idiograph.errors import InputError
 from idiograph.evaluate.report import Report, interval
 
 VALUES = "values.npz"
-ERROR = 0.05  # chance of one wrong verdict among all pairs compared
+FAMILY_ERROR = 0.05  # chance of one wrong verdict among all pairs compared
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ def compare_rankers(found: Sequence[Values], measure: str, resamples: int = 2000
     pairs = [(a, b) for a, b in combinations(found, 2) if a.benchmark == b.benchmark]
     if not pairs:
         raise InputError("there are no two rankers on one benchmark to compare")
-    return [difference(a, b, measure, resamples, seed, 1 - ERROR / len(pairs)) for a, b in pairs]
+    return [difference(a, b, measure, resamples, seed, 1 - FAMILY_ERROR / len(pairs)) for a, b in pairs]
 
 
 def difference(

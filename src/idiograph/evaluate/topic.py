@@ -41,8 +41,8 @@ Scores = tuple[Floats, Floats]  # of positives and negatives
 K1, B = 1.5, 0.75  # of BM25
 IDF_FLOOR = 0.25  # of the mean weight of a word
 GRAM, GRAM_COLUMNS = 4, 1 << 18  # letters of an n-gram, and columns that their hashes fall into
-LIMIT = 10_000  # triplets of a configuration that are looked at
-BARS = 40
+MAX_TRIPLETS = 10_000  # triplets of a configuration that are looked at
+HISTOGRAM_BARS = 40
 STRICT = "BM25 (Okapi)"  # a tie counts as lost, as in the published study
 
 
@@ -200,7 +200,7 @@ class Spread:
 
     @classmethod
     def of(cls, values: Floats, low: float) -> "Spread":
-        counts, edges = np.histogram(values, bins=BARS, range=(low, 1.0))
+        counts, edges = np.histogram(values, bins=HISTOGRAM_BARS, range=(low, 1.0))
         return cls(float(values.mean()), float(values.std()), tuple(edges.tolist()), tuple(counts.tolist()))
 
 
@@ -216,7 +216,7 @@ class WordOverlaps:
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedConfiguration:
     """One configuration: how many triplets were looked at, of how many, and what was found."""
 
     folder: str
@@ -239,12 +239,12 @@ class Topic:
     """What was found for every configuration."""
 
     split: str
-    checked: tuple[Checked, ...]
+    checked: tuple[CheckedConfiguration, ...]
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
 
-    def pairs(self) -> list[tuple[int, Checked | None, Checked | None]]:
+    def pairs(self) -> list[tuple[int, CheckedConfiguration | None, CheckedConfiguration | None]]:
         """(sentences, base, unrestricted) of one folder side by side, for those that have a published number."""
         found = {(each.rule, each.sentences): each for each in reversed(self.checked)}
         sizes = sorted({size for rule, size in found if rule in ("base", "unrestricted")})
@@ -255,13 +255,13 @@ def check_topic(
     folders: Sequence[Path],
     split: str = "test",
     *,
-    limit: int = LIMIT,
+    limit: int = MAX_TRIPLETS,
     seed: int = 7,
     progress: Progress | None = None,
 ) -> Topic:
     """Check every configuration of some triplet folders; `split` may be `all`."""
     wanted = [(folder, name) for folder in folders for name in configurations(folder)]
-    found: list[Checked] = []
+    found: list[CheckedConfiguration] = []
     for done, (folder, name) in enumerate(wanted):
         if progress:
             progress(done, len(wanted), f"{folder.name}/{name}")
@@ -269,7 +269,7 @@ def check_topic(
     return Topic(split, tuple(found))
 
 
-def check_configuration(folder: Path, name: str, split: str, limit: int, seed: int) -> Checked:
+def check_configuration(folder: Path, name: str, split: str, limit: int, seed: int) -> CheckedConfiguration:
     triplets, total = sample_triplets(read_split(folder, name, split), limit, seed)
     if not triplets:
         raise InputError(f"'{folder}' has no triplets in '{name}', split '{split}'")
@@ -280,7 +280,7 @@ def check_configuration(folder: Path, name: str, split: str, limit: int, seed: i
     sentences = int(size) if size.isdigit() else 0
     published = DECOUPLING.get(("BM25", rule, sentences))
     about = (str(folder), name, rule, sentences, len(triplets), total, own)
-    return Checked(*about, overlap_rows(found), rows, published)
+    return CheckedConfiguration(*about, overlap_rows(found), rows, published)
 
 
 def read_split(folder: Path, name: str, split: str) -> Iterator[Triplet]:

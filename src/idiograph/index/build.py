@@ -31,13 +31,13 @@ from idiograph.style.tokens import Floats
 from idiograph.types import Document
 
 MAKE = "idiograph index CORPUS -o FOLDER"
-SPOOL = ".spool-"
-SAMPLE = 50_000  # patches that directions are learned from
-BLOCK = 512  # passages embedded and written at once
-PER_PASSAGE = 4  # patches of a passage that directions are learned from
+TEMPORARY = ".spool-"  # how the names of folders begin that go when a run ends
+PATCHES_TO_LEARN_FROM = 50_000  # patches that directions are learned from
+PASSAGES_PER_BLOCK = 512  # passages embedded and written at once
+PATCHES_PER_PASSAGE = 4  # patches of a passage that directions are learned from
 Opener = Callable[[], Style]
 
-WRITTEN = pa.schema([f for f in SPAN if f.name not in ("change", "sketch")])
+EMBEDDED_SCHEMA = pa.schema([f for f in SPAN if f.name not in ("change", "sketch")])
 
 
 @dataclass(frozen=True)
@@ -53,20 +53,20 @@ class EmbeddingWorkers:
             return
         if self.opener is None:
             raise InputError(f"the runner '{self.pool.runner}' needs to know how a worker opens the model")
-        work = partial(embed, pickle.dumps(self.opener), dtype)
+        work = partial(embed_block, pickle.dumps(self.opener), dtype)
         for found in self.pool.map(work, texts):
             if isinstance(found, Failure):
                 raise InputError(f"passages could not be embedded: {found.reason} ({found.detail})")
             yield found
 
 
-def embed(opener: bytes, dtype: str, texts: list[str]) -> QuantizedPatches:
+def embed_block(opener: bytes, dtype: str, texts: list[str]) -> QuantizedPatches:
     """What a worker does with a block."""
-    return pack_texts(opened_style(opener), texts, dtype)
+    return pack_texts(unpickle_style(opener), texts, dtype)
 
 
 @lru_cache(maxsize=2)
-def opened_style(opener: bytes) -> Style:
+def unpickle_style(opener: bytes) -> Style:
     """The style of this worker, opened once."""
     return pickle.loads(opener)()
 
@@ -100,9 +100,9 @@ class EmbeddedPassages:
         progress: Progress | None = None,
     ) -> None:
         """Embed documents into the file; each id may come once."""
-        here, there = tee(passage_blocks(documents, recipe, BLOCK))
+        here, there = tee(passage_blocks(documents, recipe, PASSAGES_PER_BLOCK))
         texts = ([p.text for p in found] for _, found in there)
-        with pa.OSFile(str(self.path), "wb") as sink, pa.ipc.new_file(sink, WRITTEN) as writer:
+        with pa.OSFile(str(self.path), "wb") as sink, pa.ipc.new_file(sink, EMBEDDED_SCHEMA) as writer:
             for (ids, found), vectors in zip(here, workers.embed(style, texts, self.dtype), strict=True):
                 self._note(ids, found, vectors)
                 if found:
@@ -130,7 +130,7 @@ class EmbeddedPassages:
 
     def sample(self, count: int) -> Floats:
         """About `count` patches to learn from: chosen by the passages' ids alone, and in their order."""
-        chosen = set(sorted(self.ids, key=hash_text)[: -(-count // PER_PASSAGE)])
+        chosen = set(sorted(self.ids, key=hash_text)[: -(-count // PATCHES_PER_PASSAGE)])
         drawn: dict[str, Floats] = {}
         for some, vectors in self.batches():
             ids = some["id"].to_pylist()
@@ -143,34 +143,35 @@ class EmbeddedPassages:
 def few_passages(vectors: QuantizedPatches, ids: list[str]) -> dict[str, Floats]:
     """A few patches of each passage, evenly from its beginning to its end."""
     wide = vectors.wide()
-    steps = [np.unique(np.linspace(0, n - 1, PER_PASSAGE).astype(int)) for n in wide.lengths]
+    steps = [np.unique(np.linspace(0, n - 1, PATCHES_PER_PASSAGE).astype(int)) for n in wide.lengths]
     return {name: wide.vectors[start + step] for name, start, step in zip(ids, wide.starts, steps, strict=True)}
 
 
 def passage_batch(found: list[Passage], vectors: QuantizedPatches) -> pa.RecordBatch:
     made = {"vectors": to_bytes(vectors), "patches": vectors.lengths.tolist()}
     columns = [
-        pa.array(made[f.name] if f.name in made else [getattr(p, f.name) for p in found], f.type) for f in WRITTEN
+        pa.array(made[f.name] if f.name in made else [getattr(p, f.name) for p in found], f.type)
+        for f in EMBEDDED_SCHEMA
     ]
-    return pa.record_batch(columns, schema=WRITTEN)
+    return pa.record_batch(columns, schema=EMBEDDED_SCHEMA)
 
 
-def finished_index(where: str | Path, storage: Mapping[str, str] | None) -> IndexTables:
+def open_tables(where: str | Path, storage: Mapping[str, str] | None) -> IndexTables:
     """The tables of an index that is there; says what is wrong if it is not."""
     if not str(where).startswith(REMOTE):
         read_manifest(Path(where), "index", MAKE)
         return IndexTables(where)
-    shelf, there = reached_documents(str(where), storage)
+    tables, there = reach_tables(str(where), storage)
     if not there:
         raise ArtifactError(f"there is no index at '{where}'; make one: {MAKE}")
-    return shelf
+    return tables
 
 
-def reached_documents(where: str, storage: Mapping[str, str] | None) -> tuple[IndexTables, bool]:
+def reach_tables(where: str, storage: Mapping[str, str] | None) -> tuple[IndexTables, bool]:
     """A remote place, and whether there is an index; says so if it cannot be reached."""
     try:
-        shelf = IndexTables(where, storage)
-        return shelf, shelf.has_tables()
+        tables = IndexTables(where, storage)
+        return tables, tables.has_tables()
     except BROKEN as error:
         said = " ".join(str(error).split())[:200]
         raise ServiceError(f"'{where}' cannot be reached ({said}); check the address and the AWS_ settings") from error
@@ -182,29 +183,29 @@ def prepare_index(
 ) -> Iterator[tuple[IndexTables, Path]]:
     """Tables to fill, and a folder for temporary files. On disk the index appears only if the body ends well."""
     if not str(out).startswith(REMOTE):
-        with draft(Path(out), overwrite) as folder, TemporaryDirectory(prefix=SPOOL, dir=folder) as room:
+        with draft(Path(out), overwrite) as folder, TemporaryDirectory(prefix=TEMPORARY, dir=folder) as room:
             yield IndexTables(folder), Path(room)
         return
-    shelf, there = reached_documents(str(out), storage)
+    tables, there = reach_tables(str(out), storage)
     if there and not overwrite:
         raise ArtifactError(f"'{out}' is there already; choose another -o, or pass --overwrite")
     with TemporaryDirectory(prefix="idiograph-") as room:
-        yield shelf, Path(room)
+        yield tables, Path(room)
 
 
-def spool_passages(recipe: IndexRecipe) -> str:
+def waiting_dtype(recipe: IndexRecipe) -> str:
     """How vectors wait: as they will be stored, unless directions are still to be left out."""
     return recipe.dtype if recipe.dim == "none" else "float16"
 
 
-def codebook(spool: EmbeddedPassages, recipe: IndexRecipe) -> dict[str, Floats]:
+def learn_directions(embedded: EmbeddedPassages, recipe: IndexRecipe) -> dict[str, Floats]:
     """The directions to keep, learned from the passages that an index begins with; nothing if all are kept."""
-    if recipe.dim == "none" or recipe.dim >= spool.dim:
+    if recipe.dim == "none" or recipe.dim >= embedded.dim:
         return {}
-    return {"basis": principal(spool.sample(SAMPLE), recipe.dim)}
+    return {"basis": principal_directions(embedded.sample(PATCHES_TO_LEARN_FROM), recipe.dim)}
 
 
-def principal(sample: Floats, dim: int) -> Floats:
+def principal_directions(sample: Floats, dim: int) -> Floats:
     """The directions in which vectors are longest, as columns: inner products survive best in these."""
     _, vectors = np.linalg.eigh((sample.T @ sample).astype(np.float64))
     return np.ascontiguousarray(vectors[:, ::-1][:, :dim], np.float32)
@@ -215,22 +216,22 @@ def project_vectors(patches: Patches, basis: Floats | None) -> Patches:
 
 
 def append_passages(
-    shelf: IndexTables,
-    spool: EmbeddedPassages,
+    tables: IndexTables,
+    embedded: EmbeddedPassages,
     recipe: IndexRecipe,
     book: Mapping[str, Floats],
     about: Mapping[str, Any],
 ) -> None:
-    """Append the passages of a spool, then make them visible at once."""
+    """Append the passages of a file of embedded ones, then make them visible at once."""
     change = new_change()
-    version = shelf.append(passage_rows(spool, change, recipe, book)) if spool.ids else shelf.latest()
-    shelf.commit(change, "add", about, spool.bare, version)
+    version = tables.append(passage_rows(embedded, change, recipe, book)) if embedded.ids else tables.latest()
+    tables.commit(change, "add", about, embedded.bare, version)
 
 
 def passage_rows(
-    spool: EmbeddedPassages, change: str, recipe: IndexRecipe, book: Mapping[str, Floats]
+    embedded: EmbeddedPassages, change: str, recipe: IndexRecipe, book: Mapping[str, Floats]
 ) -> Iterator[pa.RecordBatch]:
-    for some, packed in spool.batches():
+    for some, packed in embedded.batches():
         wide = project_vectors(packed.wide(), book.get("basis"))
         made: dict[str, Any] = {"change": [change] * len(packed), "sketch": sketches(wide)}
         if "basis" in book:

@@ -14,40 +14,40 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from idiograph.index.quantize import one_each, pack_vectors, to_bytes
+from idiograph.index.quantize import pack_vectors, to_bytes, unpack_single_patches
 from idiograph.style.patches import Patches, ragged_rows, unit_vectors
 from idiograph.style.tokens import Floats, Ints
 
 DTYPE = "int8"
-LEAST, SHARE = 1000, 0.03  # candidates: what gave 0.98 of the nearest 20 at 10,000 and at 100,000 passages
-LENGTH = 0.03  # a passage of e times as many patches seems so much nearer; 0.02 to 0.05 were alike
-PARTS = 16  # vectors of a question that candidates are compared with; 12 lost a little, 24 gained nothing
-FINALISTS, TIMES = 300, 5  # candidates that are scored exactly: so many, or so many times the answers wanted
-BLOCK = 2_048  # sketches made wide at once; all of them kept wide took twice as long, and four times the memory
+MIN_CANDIDATES, CANDIDATE_SHARE = 1000, 0.03  # what gave 0.98 of the nearest 20 at 10,000 and at 100,000 passages
+LENGTH_BONUS = 0.03  # a passage of e times as many patches seems so much nearer; 0.02 to 0.05 were alike
+VECTORS_PER_QUESTION = 16  # that candidates are compared with; 12 lost a little, 24 gained nothing
+MIN_FINALISTS, FINALISTS_PER_ANSWER = 300, 5  # candidates that are scored exactly
+SKETCHES_PER_BLOCK = 2_048  # made wide at once; all of them kept wide took twice as long, and four times the memory
 
 
-def enough_documents(passages: int, k: int, depth: int | None) -> int:
+def count_candidates(passages: int, k: int, depth: int | None) -> int:
     """How many candidates to score exactly: as asked for, or 1000 and at least 3 % of the passages.
 
-    >>> enough_documents(5_000, 10, None), enough_documents(100_000, 10, None), enough_documents(5_000, 10, 200)
+    >>> count_candidates(5_000, 10, None), count_candidates(100_000, 10, None), count_candidates(5_000, 10, 200)
     (1000, 3000, 200)
     """
-    return max(k, max(LEAST, math.ceil(SHARE * passages)) if depth is None else depth)
+    return max(k, max(MIN_CANDIDATES, math.ceil(CANDIDATE_SHARE * passages)) if depth is None else depth)
 
 
-def finalists(depth: int, k: int) -> int:
+def count_finalists(depth: int, k: int) -> int:
     """How many of so many candidates are scored with all patches of the question: all, unless half of them can go.
 
-    >>> finalists(3000, 10), finalists(3000, 100), finalists(1000, 100)
+    >>> count_finalists(3000, 10), count_finalists(3000, 100), count_finalists(1000, 100)
     (300, 500, 1000)
     """
-    last = max(FINALISTS, TIMES * k)
+    last = max(MIN_FINALISTS, FINALISTS_PER_ANSWER * k)
     return last if 2 * last < depth else depth
 
 
 def pool_neighbours(patches: Patches) -> Patches:
     """Texts in few vectors: the means of neighbouring patches. One that has few is left as it is."""
-    counts = np.where(patches.lengths < 2 * PARTS, patches.lengths, PARTS)
+    counts = np.where(patches.lengths < 2 * VECTORS_PER_QUESTION, patches.lengths, VECTORS_PER_QUESTION)
     within = ragged_rows(np.zeros(len(counts), np.int64), counts)
     starts = np.repeat(patches.starts, counts) + within * np.repeat(patches.lengths, counts) // np.repeat(
         counts, counts
@@ -86,8 +86,8 @@ class Sketches:
     @classmethod
     def of(cls, stored: memoryview | bytes, dim: int, patches: Ints) -> "Sketches":
         """`stored` are the sketches end to end, `patches` how many patches each passage has."""
-        packed = one_each(stored, dim, DTYPE)
-        return cls(packed.codes, packed.scales.astype(np.float32), (LENGTH * np.log(patches)).astype(np.float32))
+        packed = unpack_single_patches(stored, dim, DTYPE)
+        return cls(packed.codes, packed.scales.astype(np.float32), (LENGTH_BONUS * np.log(patches)).astype(np.float32))
 
     def __len__(self) -> int:
         return len(self.codes)
@@ -95,32 +95,34 @@ class Sketches:
     def take(self, rows: Ints) -> "Sketches":
         return Sketches(self.codes[rows], self.scales[rows], self.ahead[rows])
 
-    def compared(self, asked: Patches, rows: Ints) -> Floats:
+    def compare(self, asked: Patches, rows: Ints) -> Floats:
         """How near some passages, in their order, seem to each text: (texts, rows)."""
         if len(rows) == len(self):
-            return self.everything(mean_vectors(asked))
+            return self.compare_all(mean_vectors(asked))
         if len(rows) > len(self) // 4:  # to copy that many costs more than to compare all
-            return self.everything(mean_vectors(asked))[:, rows]
-        return self.take(rows).everything(mean_vectors(asked))
+            return self.compare_all(mean_vectors(asked))[:, rows]
+        return self.take(rows).compare_all(mean_vectors(asked))
 
-    def everything(self, wanted: Floats) -> Floats:
+    def compare_all(self, wanted: Floats) -> Floats:
         """How near all passages seem to some means: (means, passages)."""
         scores = np.empty((len(wanted), len(self)), np.float32)
-        for at in range(0, len(self), BLOCK):
-            scores[:, at : at + BLOCK] = (self.codes[at : at + BLOCK].astype(np.float32) @ wanted.T).T
+        for at in range(0, len(self), SKETCHES_PER_BLOCK):
+            scores[:, at : at + SKETCHES_PER_BLOCK] = (
+                self.codes[at : at + SKETCHES_PER_BLOCK].astype(np.float32) @ wanted.T
+            ).T
         return scores * self.scales + self.ahead
 
     def nearest(self, asked: Patches, allowed: Ints, count: int) -> list[tuple[Ints, Floats]]:
         """For each text the `count` passages that seem nearest among those allowed, in their order, and how near."""
-        scores = self.compared(asked, allowed)
-        chosen = [highest_bounds(row, count) for row in scores]
+        scores = self.compare(asked, allowed)
+        chosen = [highest_scores(row, count) for row in scores]
         return [(allowed[at], row[at]) for row, at in zip(scores, chosen, strict=True)]
 
 
-def highest_bounds(scores: Floats, count: int) -> Ints:
+def highest_scores(scores: Floats, count: int) -> Ints:
     """Where the `count` highest scores are, in order of place; of equal ones the first.
 
-    >>> highest_bounds(np.array([0.1, 0.9, 0.5, 0.5], np.float32), 2).tolist()
+    >>> highest_scores(np.array([0.1, 0.9, 0.5, 0.5], np.float32), 2).tolist()
     [1, 2]
     """
     if len(scores) <= count:

@@ -9,7 +9,7 @@ from idiograph.types import fold
 
 
 @dataclass(frozen=True, slots=True)
-class About:
+class IndexedDocument:
     """What an index knows of a document, apart from its text."""
 
     id: str
@@ -30,7 +30,7 @@ class About:
 class Filter:
     """What must hold of a document. Years are inclusive; a domain stands for those below it; authors go by id or name.
 
-    >>> Filter(domains=("info",), until=2019).admits(About("d", "", ("a",), ("A",), ("info.info-cl",), 2018, "en"))
+    >>> Filter(domains=("info",), until=2019).admits(IndexedDocument("d", "", ("a",), ("A",), ("info.info-cl",), 2018, "en"))
     True
     """
 
@@ -50,7 +50,7 @@ class Filter:
     def __bool__(self) -> bool:
         return self != Filter()
 
-    def admits(self, document: About) -> bool:
+    def admits(self, document: IndexedDocument) -> bool:
         return (
             (not self.documents or document.id in self._documents)
             and document.id not in self._without
@@ -80,14 +80,14 @@ class Filter:
 
     @cached_property
     def _people(self) -> set[str]:
-        return either(self.authors)
+        return ids_and_names(self.authors)
 
     @cached_property
     def _strangers(self) -> set[str]:
-        return either(self.exclude_authors)
+        return ids_and_names(self.exclude_authors)
 
 
-def either(people: Iterable[str]) -> set[str]:
+def ids_and_names(people: Iterable[str]) -> set[str]:
     """Each author as an id and as a name without case and accents."""
     given = list(people)
     return {*given, *map(fold, given)}

@@ -16,19 +16,19 @@ import numpy as np
 from idiograph.errors import ArtifactError, InputError, ModelError
 from idiograph.index.build import (
     MAKE,
-    SPOOL,
+    TEMPORARY,
     EmbeddedPassages,
     EmbeddingWorkers,
     append_passages,
-    codebook,
-    finished_index,
+    learn_directions,
+    open_tables,
     prepare_index,
     project_vectors,
     seal_index,
-    spool_passages,
+    waiting_dtype,
 )
-from idiograph.index.candidates import Sketches, enough_documents, finalists, highest_bounds, pool_neighbours
-from idiograph.index.filter import About, Filter
+from idiograph.index.candidates import Sketches, count_candidates, count_finalists, highest_scores, pool_neighbours
+from idiograph.index.filter import Filter, IndexedDocument
 from idiograph.index.passages import Hit, Passage
 from idiograph.index.quantize import QuantizedPatches, from_bytes, join_packed, score_all, vector_width
 from idiograph.index.tables import BROKEN, IndexState, IndexTables, end_to_end, new_change
@@ -40,7 +40,7 @@ from idiograph.style.patches import Patches
 from idiograph.style.tokens import Floats, Ints
 from idiograph.types import Document
 
-MEMORY = 8 * 2**30  # packed vectors up to this size are kept in memory once everything has been scored
+MAX_BYTES_IN_MEMORY = 8 * 2**30  # packed vectors up to this size are kept in memory once everything has been scored
 EVERYTHING = Filter()
 T = TypeVar("T")
 
@@ -48,12 +48,12 @@ T = TypeVar("T")
 class Index:
     """A finished index, opened with the style that made it. It shows one state until it changes itself or is reopened."""
 
-    def __init__(self, shelf: IndexTables, style: Style) -> None:
-        self.shelf, self.style, self.where = shelf, style, shelf.where
-        self.folder = Path(shelf.where)
+    def __init__(self, tables: IndexTables, style: Style) -> None:
+        self.tables, self.style, self.where = tables, style, tables.where
+        self.folder = Path(tables.where)
         try:
-            self._state: IndexState = shelf.state()
-            self._book = shelf.codebook()
+            self._state: IndexState = tables.state()
+            self._book = tables.codebook()
         except BROKEN as error:
             raise ArtifactError(f"index '{self.where}' is damaged; rebuild it: {MAKE}") from error
         self.about: dict[str, Any] = dict(self._state.about)
@@ -67,7 +67,7 @@ class Index:
     @classmethod
     def open(cls, where: str | Path, style: Style, *, storage: Mapping[str, str] | None = None) -> "Index":
         """Open a folder or an s3:// place; `storage` are LanceDB's options for the latter (keys, endpoint, region)."""
-        return cls(finished_index(where, storage), style)
+        return cls(open_tables(where, storage), style)
 
     @classmethod
     def build(
@@ -88,17 +88,17 @@ class Index:
         recipe = recipe or IndexRecipe()
         about = {"style": style.fingerprint, "model": style.encoder.name, "source": source, "preset": preset}
         about |= {"recipe": recipe.model_dump()}
-        with prepare_index(out, overwrite, storage) as (shelf, room):
-            spool = EmbeddedPassages(room / "passages.arrow", style.encoder.dim, spool_passages(recipe))
-            spool.fill(documents, style, recipe, workers or EmbeddingWorkers(), progress)
-            if not spool.ids:
+        with prepare_index(out, overwrite, storage) as (tables, room):
+            embedded = EmbeddedPassages(room / "passages.arrow", style.encoder.dim, waiting_dtype(recipe))
+            embedded.fill(documents, style, recipe, workers or EmbeddingWorkers(), progress)
+            if not embedded.ids:
                 raise InputError("there is no document to index")
-            book = codebook(spool, recipe)
-            shelf.create(book)
-            append_passages(shelf, spool, recipe, book, about)
-            if not shelf.remote:
-                counts = {"passages": len(spool.ids), "documents": len(spool.documents) - len(spool.bare)}
-                seal_index(Path(shelf.where), recipe, about, counts)
+            book = learn_directions(embedded, recipe)
+            tables.create(book)
+            append_passages(tables, embedded, recipe, book, about)
+            if not tables.remote:
+                counts = {"passages": len(embedded.ids), "documents": len(embedded.documents) - len(embedded.bare)}
+                seal_index(Path(tables.where), recipe, about, counts)
         return cls.open(out, style, storage=storage)
 
     def __len__(self) -> int:
@@ -118,53 +118,53 @@ class Index:
     ) -> int:
         """Add documents; those that are there already are replaced. All of them or none. Returns the number of passages."""
         with self._writing() as room:
-            spool = EmbeddedPassages(room / "passages.arrow", self.style.encoder.dim, spool_passages(self.recipe))
-            spool.fill(documents, self.style, self.recipe, workers or EmbeddingWorkers(), progress)
-            if spool.documents:
-                append_passages(self.shelf, spool, self.recipe, self._book, self.about)
+            embedded = EmbeddedPassages(room / "passages.arrow", self.style.encoder.dim, waiting_dtype(self.recipe))
+            embedded.fill(documents, self.style, self.recipe, workers or EmbeddingWorkers(), progress)
+            if embedded.documents:
+                append_passages(self.tables, embedded, self.recipe, self._book, self.about)
         self.refresh()
-        return len(spool.ids)
+        return len(embedded.ids)
 
     def delete(self, doc_ids: Sequence[str]) -> int:
         """Remove documents; returns the number of passages that went. Their bytes go with `compact`."""
         before = len(self)
         with self._writing():
-            self.shelf.commit(new_change(), "delete", self.about, list(doc_ids), self.shelf.latest())
+            self.tables.commit(new_change(), "delete", self.about, list(doc_ids), self.tables.latest())
         self.refresh()
         return before - len(self)
 
     def compact(self) -> None:
         """Give back the space of what was replaced, deleted or never finished. Others must reopen the index."""
         with self._writing():
-            self.shelf.compact(self.about)
+            self.tables.compact(self.about)
         self.refresh()
 
     def refresh(self) -> None:
         """Show what is there now."""
-        self._state = self.shelf.state()
-        for name in ("passages", "patches", "documents", "owner", "_sketches", "_resident", "_made"):
+        self._state = self.tables.state()
+        for name in ("passages", "patches", "documents", "owner", "_sketches", "_in_memory", "_derived"):
             self.__dict__.pop(name, None)
 
     @contextmanager
     def _writing(self) -> Iterator[Path]:
         """A place for temporary files; on disk one writer at a time."""
-        if self.shelf.remote:
+        if self.tables.remote:
             with TemporaryDirectory(prefix="idiograph-") as room:
                 yield Path(room)
             return
         with locked_folder(self.folder):
-            for left in self.folder.glob(f"{SPOOL}*"):
+            for left in self.folder.glob(f"{TEMPORARY}*"):
                 shutil.rmtree(left)  # of a run that was killed
-            with TemporaryDirectory(prefix=SPOOL, dir=self.folder) as room:
+            with TemporaryDirectory(prefix=TEMPORARY, dir=self.folder) as room:
                 yield Path(room)
 
     @cached_property
-    def documents(self) -> list[About]:
+    def documents(self) -> list[IndexedDocument]:
         """What is known of each document, in the order of their first passages."""
         rows, first = self._state.rows, np.unique(self.owner, return_index=True)[1]
         names = ["doc_id", "title", "authors", "names", "domains", "year", "lang"]
         found = rows.select(names).take(first).to_pylist()
-        return [About(*(freeze_value(row[name]) for name in names)) for row in found]
+        return [IndexedDocument(*(freeze_value(row[name]) for name in names)) for row in found]
 
     @cached_property
     def owner(self) -> Ints:
@@ -173,14 +173,14 @@ class Index:
         return np.asarray(coded.indices).astype(np.int64)
 
     @cached_property
-    def _made(self) -> dict[str, Any]:
+    def _derived(self) -> dict[str, Any]:
         return {}
 
     def once(self, name: str, make: Callable[[], T]) -> T:
         """Something that follows from what is in the index: made once, and forgotten when that changes."""
-        if name not in self._made:
-            self._made[name] = make()
-        return self._made[name]
+        if name not in self._derived:
+            self._derived[name] = make()
+        return self._derived[name]
 
     def rows(self, only: Filter = EVERYTHING) -> Ints:
         """The passages of the documents that a filter admits."""
@@ -199,7 +199,7 @@ class Index:
         rows = np.asarray(rows, np.int64)
         if "passages" in self.__dict__:
             return [self.passages[at] for at in rows]
-        texts = self.shelf.take(self._state.offsets[rows], ["text"])["text"].to_pylist()
+        texts = self.tables.take(self._state.offsets[rows], ["text"])["text"].to_pylist()
         names = ["id", "doc_id", "title", "authors", "names", "domains", "year", "lang", "start", "end"]
         about = self._state.rows.select(names).take(rows).to_pylist()
         return [
@@ -210,7 +210,7 @@ class Index:
     @cached_property
     def patches(self) -> Patches:
         """Every passage's patches as 32-bit vectors; large."""
-        return self._stored(np.arange(len(self))).wide()
+        return self._read(np.arange(len(self))).wide()
 
     @cached_property
     def _sketches(self) -> Sketches:
@@ -231,20 +231,20 @@ class Index:
         return int(np.asarray(self._state.rows["patches"]).sum())
 
     @cached_property
-    def _resident(self) -> tuple[QuantizedPatches, Ints]:
+    def _in_memory(self) -> tuple[QuantizedPatches, Ints]:
         """All vectors in the order in which they lie, and the place of each row among them."""
-        total = sum(int(np.asarray(batch["patches"]).sum()) for batch in self.shelf.scan(["patches"]))
-        parts = (self._unpacked(batch["vectors"]) for batch in self.shelf.scan(["vectors"]))
+        total = sum(int(np.asarray(batch["patches"]).sum()) for batch in self.tables.scan(["patches"]))
+        parts = (self._unpack(batch["vectors"]) for batch in self.tables.scan(["vectors"]))
         return join_packed(parts, total, self._dim, self.recipe.dtype), self._state.offsets
 
-    def _unpacked(self, column: Any) -> QuantizedPatches:
+    def _unpack(self, column: Any) -> QuantizedPatches:
         return from_bytes([v.as_buffer() for v in column], self._dim, self.recipe.dtype)
 
-    def _stored(self, rows: Ints) -> QuantizedPatches:
-        if "_resident" in self.__dict__:
-            packed, place = self._resident
+    def _read(self, rows: Ints) -> QuantizedPatches:
+        if "_in_memory" in self.__dict__:
+            packed, place = self._in_memory
             return packed.take(place[rows])
-        return self._unpacked(self.shelf.take(self._state.offsets[rows], ["vectors"])["vectors"])
+        return self._unpack(self.tables.take(self._state.offsets[rows], ["vectors"])["vectors"])
 
     def embed(self, texts: Sequence[str]) -> Patches:
         """Texts as the index sees them."""
@@ -252,11 +252,11 @@ class Index:
 
     def vectors_at(self, rows: Ints) -> Patches:
         """The patches of some passages, as they are stored."""
-        return self._stored(rows).wide()
+        return self._read(rows).wide()
 
     def load(self) -> None:
         """Bring the vectors into memory, for many searches."""
-        _ = self._resident, self._sketches
+        _ = self._in_memory, self._sketches
 
     def scores(self, texts: Sequence[str]) -> Floats:
         """Every text against every passage, exactly: (texts, passages)."""
@@ -268,7 +268,7 @@ class Index:
         return self._exact(asked, np.arange(len(self)))
 
     def _exact(self, asked: Patches, rows: Ints) -> Floats:
-        if self._count() * self._dim <= MEMORY and 4 * len(rows) >= len(self):
+        if self._count() * self._dim <= MAX_BYTES_IN_MEMORY and 4 * len(rows) >= len(self):
             self.load()
         found = np.empty((len(asked), len(rows)), np.float32)
         for at in range(0, len(rows), 8192):
@@ -294,42 +294,42 @@ class Index:
         """`nearest`, for texts that are embedded already."""
         allowed = self.rows(only or EVERYTHING)
         rows, scores = np.full((len(asked), k), -1), np.full((len(asked), k), -np.inf, np.float32)
-        depth = len(allowed) if exact else enough_documents(len(allowed), k, depth)
-        for at, (chosen, found) in enumerate(self._scored(asked, allowed, depth, finalists(depth, k))):
+        depth = len(allowed) if exact else count_candidates(len(allowed), k, depth)
+        for at, (chosen, found) in enumerate(self._score_candidates(asked, allowed, depth, count_finalists(depth, k))):
             order = np.argsort(-found, kind="stable")[:k]
             rows[at, : len(order)], scores[at, : len(order)] = chosen[order], found[order]
         return rows, scores
 
-    def _scored(self, asked: Patches, allowed: Ints, depth: int, last: int) -> Iterator[tuple[Ints, Floats]]:
+    def _score_candidates(self, asked: Patches, allowed: Ints, depth: int, last: int) -> Iterator[tuple[Ints, Floats]]:
         """For each text the passages that were scored, and their scores."""
         if len(allowed) <= depth:
             yield from ((allowed, found) for found in self._exact(asked, allowed))
             return
-        for at, (chosen, _) in enumerate(self.proposed(asked, allowed, depth)):
-            one, stored = asked.take([at]), self._stored(chosen)
+        for at, (chosen, _) in enumerate(self.propose(asked, allowed, depth)):
+            one, stored = asked.take([at]), self._read(chosen)
             if depth > last:
-                few = highest_bounds(score_all(pool_neighbours(one), stored, self.style.score)[0], last)
+                few = highest_scores(score_all(pool_neighbours(one), stored, self.style.score)[0], last)
                 chosen, stored = chosen[few], stored.take(few)
             yield chosen, score_all(one, stored, self.style.score)[0]
 
-    def proposed(self, asked: Patches, allowed: Ints, depth: int) -> list[tuple[Ints, Floats]]:
+    def propose(self, asked: Patches, allowed: Ints, depth: int) -> list[tuple[Ints, Floats]]:
         """For each text the candidates among some passages, and how near they seem."""
         return self._sketches.nearest(asked, allowed, depth)
 
-    def sketched(self, asked: Patches, rows: Ints) -> Floats:
+    def sketch_scores(self, asked: Patches, rows: Ints) -> Floats:
         """How near some passages seem to every text: (texts, rows)."""
-        return self._sketches.compared(asked, rows)
+        return self._sketches.compare(asked, rows)
 
     def score_pairs(self, asked: Patches, wanted: Sequence[Ints]) -> list[Floats]:
         """Each text against the passages wanted for it, exactly; what several want is read once."""
         rows = np.unique(np.concatenate(wanted))
-        stored = self._stored(rows)
+        stored = self._read(rows)
         parts = ((asked.take([at]), stored.take(np.searchsorted(rows, some))) for at, some in enumerate(wanted))
         return [score_all(one, packed, self.style.score)[0] for one, packed in parts]
 
     def score_rows(self, asked: Patches, rows: Ints) -> Floats:
         """Every text against some passages, exactly: (texts, rows)."""
-        return score_all(asked, self._stored(rows), self.style.score)
+        return score_all(asked, self._read(rows), self.style.score)
 
     def search_many(
         self,
@@ -368,15 +368,15 @@ class Index:
 
     def read_note(self, name: str) -> Any | None:
         """What `write_note` wrote, or None."""
-        if self.shelf.remote:
-            return self.shelf.read_note(name)
+        if self.tables.remote:
+            return self.tables.read_note(name)
         path = self.folder / f"{name}.json"
         return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
 
     def write_note(self, name: str, value: Any) -> None:
         """Keep something learned from the index beside it, as JSON."""
-        if self.shelf.remote:
-            self.shelf.write_note(name, value)
+        if self.tables.remote:
+            self.tables.write_note(name, value)
         else:
             write_json(self.folder / f"{name}.json", value)
 

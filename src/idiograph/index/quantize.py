@@ -14,10 +14,13 @@ from idiograph.style.patches import Patches, ragged_rows
 from idiograph.style.score import score_tiles, scorer
 from idiograph.style.tokens import Floats, Ints
 
-SCALE = np.dtype("<f2")
-TILE = 65_536  # vectors that are made wide at once: 100 MB at 384 numbers
-CACHED = 3_000  # the same where they are used at once: what a core's cache holds; larger tiles took 1.5 times as long
-SHORT = 128  # patches asked about up to which the stored ones are the left factor: 1.6 times as fast for 16, 1.1 for 46
+SCALE_DTYPE = np.dtype("<f2")
+VECTORS_PER_TILE = 65_536  # vectors that are made wide at once: 100 MB at 384 numbers
+VECTORS_PER_CACHED_TILE = (
+    3_000  # where they are used at once: a core's cache holds these; larger tiles took 1.5 times as long
+)
+# Patches asked about up to which the stored ones are the left factor: 1.6 times as fast for 16, 1.1 for 46.
+SHORT_QUESTION_PATCHES = 128
 ONE_WAY = ("maxsim", "meansim")
 
 
@@ -35,7 +38,7 @@ class VectorWidth:
 
     def bytes(self, dim: int) -> int:
         """Bytes of a vector."""
-        return self.row(dim) + (SCALE.itemsize if self.top else 0)
+        return self.row(dim) + (SCALE_DTYPE.itemsize if self.top else 0)
 
 
 WIDTHS: dict[str, VectorWidth] = {
@@ -77,7 +80,7 @@ class QuantizedPatches:
             self.codes[rows], packed_part(self.scales, rows), self.lengths[which], self.dim, self.dtype
         )
 
-    def slices(self, limit: int = TILE) -> Iterator[tuple[slice, "QuantizedPatches"]]:
+    def slices(self, limit: int = VECTORS_PER_TILE) -> Iterator[tuple[slice, "QuantizedPatches"]]:
         """Neighbouring texts, at most `limit` patches at a time, and which they are."""
         starts = self.starts
         for which in score_tiles(self.lengths, limit):
@@ -102,9 +105,9 @@ def pack_vectors(patches: Patches, dtype: str) -> QuantizedPatches:
     kind, vectors = vector_width(dtype), patches.vectors
     dim = vectors.shape[1]
     if not kind.top:
-        return QuantizedPatches(vectors.astype(kind.dtype), np.zeros(0, SCALE), patches.lengths, dim, dtype)
+        return QuantizedPatches(vectors.astype(kind.dtype), np.zeros(0, SCALE_DTYPE), patches.lengths, dim, dtype)
     largest = np.abs(vectors).max(axis=1)
-    scales = np.maximum(largest / kind.top, 2.0**-24).astype(SCALE)
+    scales = np.maximum(largest / kind.top, 2.0**-24).astype(SCALE_DTYPE)
     whole = np.rint(vectors / scales[:, None].astype(np.float32)).clip(-kind.top, kind.top).astype(np.int8)
     return QuantizedPatches(as_nibbles(whole) if kind.in_byte == 2 else whole, scales, patches.lengths, dim, dtype)
 
@@ -150,23 +153,23 @@ def from_bytes(values: Sequence[memoryview | bytes], dim: int, dtype: str) -> Qu
     lengths = np.array([len(v) // kind.bytes(dim) for v in values], np.int64)
     total = int(lengths.sum())
     codes = np.empty((total, kind.row(dim) // kind.dtype.itemsize), kind.dtype)
-    scales = np.empty(total if kind.top else 0, SCALE)
+    scales = np.empty(total if kind.top else 0, SCALE_DTYPE)
     at = 0
     for value, length in zip(values, lengths.tolist(), strict=True):
-        head = SCALE.itemsize * length if kind.top else 0
+        head = SCALE_DTYPE.itemsize * length if kind.top else 0
         codes[at : at + length] = np.frombuffer(value, kind.dtype, offset=head).reshape(length, -1)
         if kind.top:
-            scales[at : at + length] = np.frombuffer(value, SCALE, length)
+            scales[at : at + length] = np.frombuffer(value, SCALE_DTYPE, length)
         at += length
     return QuantizedPatches(codes, scales, lengths, dim, dtype)
 
 
-def one_each(stored: memoryview | bytes, dim: int, dtype: str) -> QuantizedPatches:
+def unpack_single_patches(stored: memoryview | bytes, dim: int, dtype: str) -> QuantizedPatches:
     """What `to_bytes` wrote of texts of one patch each, end to end."""
     kind = vector_width(dtype)
     rows = np.frombuffer(stored, np.uint8).reshape(-1, kind.bytes(dim))
     head = kind.bytes(dim) - kind.row(dim)
-    scales = np.ascontiguousarray(rows[:, :head]).view(SCALE).reshape(-1)
+    scales = np.ascontiguousarray(rows[:, :head]).view(SCALE_DTYPE).reshape(-1)
     codes = np.ascontiguousarray(rows[:, head:]).view(kind.dtype)
     return QuantizedPatches(codes, scales, np.ones(len(rows), np.int64), dim, dtype)
 
@@ -175,7 +178,7 @@ def join_packed(parts: Iterable[QuantizedPatches], total: int, dim: int, dtype: 
     """Several as one, of `total` patches together; at no time are all of them held twice."""
     kind, lengths, at = vector_width(dtype), [np.zeros(0, np.int64)], 0
     codes = np.empty((total, kind.row(dim) // kind.dtype.itemsize), kind.dtype)
-    scales = np.empty(total if kind.top else 0, SCALE)
+    scales = np.empty(total if kind.top else 0, SCALE_DTYPE)
     for some in parts:
         here = slice(at, at + len(some.codes))
         codes[here] = some.codes
@@ -190,7 +193,7 @@ def score_all(asked: Patches, packed: QuantizedPatches, score: str) -> Floats:
     """Every text asked against every stored one, by the scorer of that name; only a few of these are wide at a time."""
     scores = np.empty((len(asked), len(packed)), np.float32)
     if score in ONE_WAY:
-        for which, some in packed.slices(CACHED):
+        for which, some in packed.slices(VECTORS_PER_CACHED_TILE):
             scores[:, which] = one_way_scores(asked, some)
         return scores / asked.lengths[:, None].astype(np.float32) if score == "meansim" else scores
     for which, some in packed.slices():
@@ -200,9 +203,9 @@ def score_all(asked: Patches, packed: QuantizedPatches, score: str) -> Floats:
 
 def one_way_scores(asked: Patches, packed: QuantizedPatches) -> Floats:
     """MaxSim without making the stored vectors wide: their scales go to the similarities, which are fewer."""
-    whole = replace(packed, scales=np.zeros(0, SCALE)) if len(packed.scales) else packed
+    whole = replace(packed, scales=np.zeros(0, SCALE_DTYPE)) if len(packed.scales) else packed
     scales = packed.scales.astype(np.float32)
-    if len(asked.vectors) <= SHORT:
+    if len(asked.vectors) <= SHORT_QUESTION_PATCHES:
         similar = unpack_vectors(whole) @ asked.vectors.T  # (patches stored, patches asked)
         if len(scales):
             similar *= scales[:, None]

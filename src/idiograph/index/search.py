@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from idiograph.errors import InputError
-from idiograph.index.build import EmbeddingWorkers, opened_style
-from idiograph.index.candidates import enough_documents, finalists, highest_bounds, pool_neighbours
+from idiograph.index.build import EmbeddingWorkers, unpickle_style
+from idiograph.index.candidates import count_candidates, count_finalists, highest_scores, pool_neighbours
 from idiograph.index.filter import Filter
 from idiograph.index.index import Index
 from idiograph.index.passages import Hit
@@ -18,7 +18,7 @@ from idiograph.runner import Failure
 from idiograph.style.patches import Patches
 from idiograph.style.tokens import Floats, Ints
 
-Reach = Callable[[], Index]
+IndexOpener = Callable[[], Index]
 
 
 def search_parts(
@@ -32,19 +32,19 @@ def search_parts(
     parts: int = 1,
     workers: EmbeddingWorkers | None = None,
 ) -> list[list[Hit]]:
-    """`index.search_many`, with the index cut into `parts` that the workers's workers look at."""
+    """`index.search_many`, with the index cut into `parts` that workers look at."""
     workers = workers or EmbeddingWorkers()
     if parts == 1 or not len(index):
         return index.search_many(texts, k, only=only, exact=exact, depth=depth)
-    reach, asked, allowed = reach_of(index, workers), index.embed(texts), index.rows(only or Filter())
-    shares, depth = np.array_split(allowed, parts), enough_documents(len(allowed), k, depth)
+    reach, asked, allowed = index_opener(index, workers), index.embed(texts), index.rows(only or Filter())
+    shares, depth = np.array_split(allowed, parts), count_candidates(len(allowed), k, depth)
     if exact or len(allowed) <= depth:
         nearest = [allowed] * len(texts)
     else:
         nearest = best_of_parts(
             spread_over_workers(partial(propose_candidates, reach, asked, depth), shares, workers, index), depth
         )
-        if depth > (last := finalists(depth, k)):
+        if depth > (last := count_finalists(depth, k)):
             rough = spread_over_workers(
                 partial(narrow_candidates, reach, asked), divide_index(nearest, shares), workers, index
             )
@@ -60,19 +60,19 @@ def divide_index(nearest: list[Ints], shares: list[Ints]) -> list[list[Ints]]:
     return [[np.intersect1d(rows, share) for rows in nearest] for share in shares]
 
 
-def reach_of(index: Index, workers: EmbeddingWorkers) -> Reach:
+def index_opener(index: Index, workers: EmbeddingWorkers) -> IndexOpener:
     """How a worker comes by the index: in this process it is there, elsewhere it is opened once."""
     if workers.pool.runner == "inline":
         return lambda: index
     if workers.opener is None:
         raise InputError(f"the runner '{workers.pool.runner}' needs to know how a worker opens the model")
-    storage = tuple(sorted(index.shelf.storage.items()))
+    storage = tuple(sorted(index.tables.storage.items()))
     return partial(reopen_index, index.where, index.version, pickle.dumps(workers.opener), storage)
 
 
 @lru_cache(maxsize=2)
 def reopen_index(where: str, version: str, opener: bytes, storage: tuple[tuple[str, str], ...]) -> Index:
-    found = Index.open(where, opened_style(opener), storage=dict(storage))
+    found = Index.open(where, unpickle_style(opener), storage=dict(storage))
     if found.version != version:
         raise InputError(f"index '{where}' changed while it was searched; search again")
     return found
@@ -81,7 +81,7 @@ def reopen_index(where: str, version: str, opener: bytes, storage: tuple[tuple[s
 def spread_over_workers(
     function: Callable[[Any], Any], items: Iterable[Any], workers: EmbeddingWorkers, index: Index
 ) -> list[Any]:
-    """A function over the parts, on the workers's workers."""
+    """A function over the parts, on the workers."""
     found = list(workers.pool.map(function, items))
     for one in found:
         if isinstance(one, Failure):
@@ -89,29 +89,29 @@ def spread_over_workers(
     return found
 
 
-def propose_candidates(reach: Reach, asked: Patches, depth: int, rows: Ints) -> list[tuple[Ints, Floats]]:
+def propose_candidates(reach: IndexOpener, asked: Patches, depth: int, rows: Ints) -> list[tuple[Ints, Floats]]:
     """For each text the candidates among some passages, and how near they seem."""
-    return reach().proposed(asked, rows, depth)
+    return reach().propose(asked, rows, depth)
 
 
-def narrow_candidates(reach: Reach, asked: Patches, wanted: list[Ints]) -> list[tuple[Ints, Floats]]:
+def narrow_candidates(reach: IndexOpener, asked: Patches, wanted: list[Ints]) -> list[tuple[Ints, Floats]]:
     """For each text the passages that are wanted for it, and how near they are to its few vectors."""
     few = pool_neighbours(asked)
     return [(rows, reach().score_rows(few.take([at]), rows)[0]) for at, rows in enumerate(wanted)]
 
 
-def rescore_candidates(reach: Reach, asked: Patches, wanted: list[Ints]) -> list[Floats]:
+def rescore_candidates(reach: IndexOpener, asked: Patches, wanted: list[Ints]) -> list[Floats]:
     """For each text the exact scores of the passages that are wanted for it."""
     return [reach().score_rows(asked.take([at]), rows)[0] for at, rows in enumerate(wanted)]
 
 
-def best_of_parts(proposed: list[list[tuple[Ints, Floats]]], depth: int) -> list[Ints]:
+def best_of_parts(proposals: list[list[tuple[Ints, Floats]]], depth: int) -> list[Ints]:
     """The best candidates of all parts, for each text."""
     chosen = []
-    for of_text in zip(*proposed, strict=True):
+    for of_text in zip(*proposals, strict=True):
         rows = np.concatenate([r for r, _ in of_text])
         order = np.argsort(rows)
-        chosen.append(rows[order][highest_bounds(np.concatenate([s for _, s in of_text])[order], depth)])
+        chosen.append(rows[order][highest_scores(np.concatenate([s for _, s in of_text])[order], depth)])
     return chosen
 
 

@@ -26,8 +26,8 @@ SPANS, LOG, CODEBOOK, NOTES = "spans", "log", "codebook", "notes"
 REMOTE = "s3://"
 BROKEN = (ValueError, OSError, RuntimeError, KeyError)
 TEXTS = pa.list_(pa.string())
-ALL = 2**31 - 1  # LanceDB gives ten rows unless told
-UNSEEN = timedelta(days=1)  # how long another machine may take between its passages and its row in the log
+ALL_ROWS = 2**31 - 1  # LanceDB gives ten rows unless told
+ORPHAN_AGE = timedelta(days=1)  # how long another machine may take between its passages and its row in the log
 
 SPAN = pa.schema(
     [(name, pa.string()) for name in ("id", "doc_id", "change", "title", "text", "lang")]
@@ -40,7 +40,7 @@ ENTRY = pa.schema(
 )
 BOOK = pa.schema([("name", pa.string()), ("shape", pa.list_(pa.int64())), ("data", pa.large_binary())])
 NOTE = pa.schema([("name", pa.string()), ("value", pa.string())])
-PLAIN = [name for name in SPAN.names if name not in ("vectors", "text")]
+COLUMNS_IN_MEMORY = [name for name in SPAN.names if name not in ("vectors", "text")]
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class IndexTables:
             raise ArtifactError(f"index '{self.where}' was never finished")
         spans.checkout(max(log["spans"].to_pylist()))
         self._spans = spans
-        found = read_all_columns(spans, PLAIN)
+        found = read_all_columns(spans, COLUMNS_IN_MEMORY)
         seen = np.flatnonzero(visible_rows(found, log))
         by_id = pa.table({"id": found["id"].take(seen), "at": seen}).sort_by("id")  # UTF-8 sorts as characters do
         order = np.asarray(by_id["at"])
@@ -107,7 +107,7 @@ class IndexTables:
 
     def scan(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Some columns of every row of `spans`, seen or not, in the order in which they lie."""
-        query = self._spans.search().select(list(columns)).limit(ALL)
+        query = self._spans.search().select(list(columns)).limit(ALL_ROWS)
         yield from query.to_batches(batch_size=2048)
 
     def append(self, batches: Iterator[pa.RecordBatch]) -> int:
@@ -133,7 +133,7 @@ class IndexTables:
         hidden = found.filter(pa.array(~visible_rows(found, log)))
         pairs = {(r["change"], r["doc_id"]) for r in hidden.to_pylist()}
         for change in sorted({c for c, _ in pairs}):
-            if change in known or not self.remote or stale_error(change):
+            if change in known or not self.remote or is_stale(change):
                 documents = sorted(d for c, d in pairs if c == change)
                 for at in range(0, len(documents), 500):
                     named = ", ".join(map(quote_value, documents[at : at + 500]))
@@ -142,7 +142,7 @@ class IndexTables:
         self.commit(new_change(), "compact", about, (), int(spans.version))
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # LanceDB warns of readers of the old versions; so do our docs
-            age = UNSEEN if self.remote else timedelta(0)
+            age = ORPHAN_AGE if self.remote else timedelta(0)
             spans.optimize(cleanup_older_than=age, delete_unverified=not self.remote)
 
     def read_note(self, name: str) -> Any | None:
@@ -157,7 +157,7 @@ class IndexTables:
 
 
 def read_all_columns(table: Any, columns: Sequence[str] | None = None) -> pa.Table:
-    query = table.search().limit(ALL)
+    query = table.search().limit(ALL_ROWS)
     return (query.select(list(columns)) if columns else query).to_arrow()
 
 
@@ -198,9 +198,9 @@ def new_change() -> str:
     return f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}-{uuid4().hex[:8]}"
 
 
-def stale_error(change: str) -> bool:
+def is_stale(change: str) -> bool:
     begun = datetime.strptime(change[:15], "%Y%m%dT%H%M%S").replace(tzinfo=UTC)
-    return datetime.now(UTC) - begun > UNSEEN
+    return datetime.now(UTC) - begun > ORPHAN_AGE
 
 
 def quote_value(text: str) -> str:

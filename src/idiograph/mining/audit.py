@@ -20,7 +20,7 @@ from idiograph.runner import Progress
 from idiograph.store import MANIFEST, read_manifest
 from idiograph.types import field_of
 
-BATCH = 2048  # rows looked at together
+ROWS_PER_BATCH = 2048  # rows looked at together
 TEXTS = tuple(text for _, text in ROLES.values())
 
 
@@ -127,7 +127,7 @@ def _triplet_batches(folder: Path, name: str, split: str) -> Iterator[list[dict[
     held: list[dict[str, Any]] = []
     for row in read_rows(folder, name, split):
         held.append(row)
-        if len(held) == BATCH:
+        if len(held) == ROWS_PER_BATCH:
             yield held
             held = []
     if held:

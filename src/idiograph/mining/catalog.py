@@ -29,14 +29,14 @@ Ints = NDArray[np.int32]
 COLUMNS = ["id", "authors", "domains", "year", "container", "lang"]
 NONE = -1
 TEXTS = pa.list_(pa.string())
-SHOWN = pa.schema(
+DESCRIPTION = pa.schema(
     [("id", pa.string()), ("year", pa.int32()), *((n, TEXTS) for n in ("domain", "affiliations", "authorids"))]
 )
 
-SEVERAL = "document: authors are in several splits"
-REPEATED = "document: repeats another"
-FOREIGN = "document: language is not the one asked for"
-ELSEWHERE = "document: it, or one of its authors, is validated or tested on elsewhere"
+IN_SEVERAL_SPLITS = "document: authors are in several splits"
+REPEATS_ANOTHER = "document: repeats another"
+OTHER_LANGUAGE = "document: language is not the one asked for"
+HELD_OUT_ELSEWHERE = "document: it, or one of its authors, is validated or tested on elsewhere"
 
 Authors = Sequence[Mapping[str, Any]]  # {"name": …, "id": …} each, in the order of the byline
 Labeller = Callable[[Authors, bool], frozenset[str]]
@@ -143,13 +143,13 @@ class Numbers(dict[Any, int]):
         return self[key]
 
 
-def read_catalog(corpus: Corpus, recipe: MineRecipe, held: HeldOutPeople | None = None) -> Catalog:
-    """Everything but the texts, a shard at a time. Whoever and whatever is in `held` is not in train."""
+def read_catalog(corpus: Corpus, recipe: MineRecipe, held_out: HeldOutPeople | None = None) -> Catalog:
+    """Everything but the texts, a shard at a time. Whoever and whatever is in `held_out` is not in train."""
     with _readable(corpus):
         reading = _Reading(recipe, any(_has_ids(path) for path in corpus.paths))
         for path in corpus.paths:
             reading.add(pq.ParquetFile(path).read(columns=COLUMNS).to_pylist())
-    return reading.result(held or HeldOutPeople())
+    return reading.result(held_out or HeldOutPeople())
 
 
 def names_fields(corpus: Corpus) -> bool:
@@ -191,8 +191,8 @@ class _Reading:
         self.labels.append(RaggedRows.of(marked))
         self.people.append(RaggedRows.of([self._people(row["authors"] or ()) for row in rows]))
         self.columns.append(np.array([self._numbers(*each) for each in zip(rows, marked, strict=True)], dtype=np.int32))
-        shown = [_show_value(row, label) for row, label in zip(rows, labels, strict=True)]
-        self.tables.append(pa.Table.from_pylist(shown, SHOWN))
+        shown = [_describe_document(row, label) for row, label in zip(rows, labels, strict=True)]
+        self.tables.append(pa.Table.from_pylist(shown, DESCRIPTION))
         self.keys.append(keys(self.recipe.seed, (row["id"] for row in rows)))
         books = (key(0, row["container"]) >> 1 if row["container"] else NONE for row in rows)
         self.books.append(np.fromiter(books, dtype=np.int64, count=len(rows)))
@@ -216,7 +216,7 @@ class _Reading:
                 self.ties.add((self.names["id", author["id"]], name))
         return list(dict.fromkeys(names))
 
-    def result(self, held: HeldOutPeople) -> Catalog:
+    def result(self, held_out: HeldOutPeople) -> Catalog:
         person = _join_documents(len(self.names), self.ties)
         people, labels = (RaggedRows.joined(parts).mapped(person) for parts in (self.people, self.labels))
         label, field, primary = np.concatenate(self.columns).T
@@ -232,16 +232,18 @@ class _Reading:
             container=np.concatenate(self.books),
             split=where,
             langs=self.langs,
-            dropped={SEVERAL: several} if several else {},
+            dropped={IN_SEVERAL_SPLITS: several} if several else {},
         )
-        catalog = catalog.without(np.concatenate(self.foreign), FOREIGN)
-        return catalog.without((where == 0) & self._held(catalog, person, labels, held), ELSEWHERE)
+        catalog = catalog.without(np.concatenate(self.foreign), OTHER_LANGUAGE)
+        return catalog.without((where == 0) & self._held_out(catalog, person, labels, held_out), HELD_OUT_ELSEWHERE)
 
-    def _held(self, catalog: Catalog, person: Ints, labels: RaggedRows, held: HeldOutPeople) -> NDArray[np.bool_]:
-        """The documents that are in `held`, or have an author who is."""
-        known = [(kind, name) for name in held.people for kind in ("id", "name")]
+    def _held_out(
+        self, catalog: Catalog, person: Ints, labels: RaggedRows, held_out: HeldOutPeople
+    ) -> NDArray[np.bool_]:
+        """The documents that are in `held_out`, or have an author who is."""
+        known = [(kind, name) for name in held_out.people for kind in ("id", "name")]
         them = person[np.array([self.names[one] for one in known if one in self.names], dtype=np.int64)]
-        found = np.isin(np.array(catalog.shown.column("id")), list(held.documents))
+        found = np.isin(np.array(catalog.shown.column("id")), list(held_out.documents))
         for people in (catalog.people, labels):
             found[people.owner[np.isin(people.values, them)]] = True
         return found
@@ -249,7 +251,7 @@ class _Reading:
     def _splits(self, person: Ints, people: RaggedRows, labels: RaggedRows, label: Ints) -> Splits:
         if self.recipe.split == "triplet":
             return np.zeros(len(label), dtype=np.int8)
-        by_person = split_people(_least(person, self.names), self.recipe.fractions, self.recipe.seed)
+        by_person = split_people(_least_name(person, self.names), self.recipe.fractions, self.recipe.seed)
         return document_splits(by_person, people, labels, label)
 
 
@@ -258,7 +260,7 @@ def folded(name: str) -> str:
     return fold(name)
 
 
-def _show_value(row: Mapping[str, Any], label: frozenset[str]) -> dict[str, Any]:
+def _describe_document(row: Mapping[str, Any], label: frozenset[str]) -> dict[str, Any]:
     """What is written beside a span. Without an author-set, everybody is named."""
     authors = row["authors"] or ()
     affiliations = sorted({a for author in authors for a in author["affiliations"] or ()})
@@ -274,7 +276,7 @@ def _join_documents(count: int, ties: Iterable[tuple[int, int]]) -> Ints:
     return connected_components(graph, directed=False)[1].astype(np.int32)
 
 
-def _least(person: Ints, names: Mapping[Any, int]) -> Iterator[str]:
+def _least_name(person: Ints, names: Mapping[Any, int]) -> Iterator[str]:
     """For each person the least of their names and ids, which does not depend on the order of the corpus."""
     best: list[str] = [""] * (int(person.max(initial=NONE)) + 1)
     for (_, name), number in names.items():

@@ -25,13 +25,13 @@ Longs = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 LEXICAL = ("lexical", "matched")  # negatives that are chosen by their words
-TRIES = 40  # draws before a field is given up on; one of no more than so many documents is gone through whole
-ROUNDS = 8  # draws again where a triplet was there already
+DRAWS_PER_FIELD = 40  # draws before a field is given up on; one of no more than so many documents is gone through whole
+REDRAWS = 8  # draws again where a triplet was there already
 ANCHOR, POSITIVE, NEGATIVE, MATE, OTHER, START = range(6)  # what is drawn
 
 NO_LABEL = "an author is not identified"
 NO_MATE = "no other document by this author-set"
-NO_BOOK = "no other document by this author-set outside its book"
+NO_OTHER_BOOK = "no other document by this author-set outside its book"
 NO_SECOND = "no other document by this author-set, nor a second span"
 NO_DOMAIN = "no domain"
 NO_OTHER = "no document by others in this field"
@@ -166,7 +166,7 @@ def crowd_sizes(catalog: Catalog) -> NDArray[np.uint64]:
 
 
 @dataclass(frozen=True)
-class Chosen:
+class DrawnTriplets:
     """Triplets as span numbers, with the anchor's document; and why documents gave none."""
 
     rows: Longs  # (T, 4): document, anchor, positive, negative
@@ -174,7 +174,7 @@ class Chosen:
 
 
 @dataclass(frozen=True)
-class Task:
+class DrawTask:
     """What a worker is to draw: a rule, where its tables are, and the settings."""
 
     rule: str
@@ -194,10 +194,10 @@ def open_drawing(folder: Path, terms: Path | None) -> tuple[CandidateTables, Lex
 
 def candidates_held(recipe: MineRecipe) -> int:
     """How many candidates are held at once for one document."""
-    return recipe.per_document * (TRIES + (recipe.candidates if recipe.negatives in LEXICAL else 1))
+    return recipe.per_document * (DRAWS_PER_FIELD + (recipe.candidates if recipe.negatives in LEXICAL else 1))
 
 
-def draw_triplets(docs: Longs, task: Task) -> Chosen:
+def draw_triplets(docs: Longs, task: DrawTask) -> DrawnTriplets:
     """The triplets with an anchor in one of these documents."""
     return TripletDrawing(*open_drawing(task.folder, task.terms), task).triplets(docs)
 
@@ -205,17 +205,17 @@ def draw_triplets(docs: Longs, task: Task) -> Chosen:
 class TripletDrawing:
     """One rule at work on the tables."""
 
-    def __init__(self, tables: CandidateTables, lexicon: Lexicon | None, task: Task) -> None:
+    def __init__(self, tables: CandidateTables, lexicon: Lexicon | None, task: DrawTask) -> None:
         self.t, self.lexicon, self.recipe, self.size = tables, lexicon, task.recipe, task.size
         self.own = task.rule == "unrestricted"  # may a positive come from the anchor's own document?
 
-    def triplets(self, docs: Longs) -> Chosen:
+    def triplets(self, docs: Longs) -> DrawnTriplets:
         dropped: Counter[str] = Counter()
         docs = self._fit(docs[self.t.usable[docs]], dropped)
         doc = np.repeat(docs, self.recipe.per_document)
         number = np.tile(np.arange(self.recipe.per_document), len(docs))
         rows = self._draw(doc, number, 0)
-        for again in range(1, 1 if self.recipe.repeats else ROUNDS):
+        for again in range(1, 1 if self.recipe.repeats else REDRAWS):
             repeated = np.flatnonzero(~first_of_each(rows) & (rows != NONE).all(axis=1))
             if not len(repeated):
                 break
@@ -227,14 +227,14 @@ class TripletDrawing:
         lonely = np.isin(barren, rows[rows[:, 2] == NONE, 0])
         dropped[NO_SECOND] += int(lonely.sum())
         dropped[NO_OTHER] += int((~lonely).sum())
-        return Chosen(rows[found], +dropped)
+        return DrawnTriplets(rows[found], +dropped)
 
     def _fit(self, docs: Longs, dropped: Counter[str]) -> Longs:
         """The documents that can be anchors, as far as one sees without drawing."""
         tests = {
             NO_LABEL: self.t.labelled[docs],
             NO_MATE: (self.t.mates_size[docs] > 1) | self.own,
-            NO_BOOK: (self.t.mates_size[docs] > self.t.own_size[docs]) | self.own,
+            NO_OTHER_BOOK: (self.t.mates_size[docs] > self.t.own_size[docs]) | self.own,
             NO_DOMAIN: self.t.fielded[docs],
         }
         fit = np.ones(len(docs), dtype=bool)
@@ -257,7 +257,7 @@ class TripletDrawing:
 
     def _positive(self, doc: Longs, anchor: Longs, number: Longs, again: int) -> Longs:
         far = self.recipe.positives == "far"
-        width = self.recipe.candidates if far else TRIES if self.own else 1
+        width = self.recipe.candidates if far else DRAWS_PER_FIELD if self.own else 1
         trial = np.arange(width)[None]
         doc_, number_ = doc[:, None], number[:, None]  # (T, 1)
         mate = self._mate(doc_, number_, again, trial)  # (T, width)
@@ -300,11 +300,11 @@ class TripletDrawing:
         """The first `wanted` documents drawn from a field that share nobody with `doc`: (T, wanted), and which are there."""
         members: Longs = getattr(self.t, group)
         first, size = (getattr(self.t, f"{group}_{what}")[doc][:, None] for what in ("first", "size"))
-        trial = np.arange(wanted - 1 + TRIES)[None]
+        trial = np.arange(wanted - 1 + DRAWS_PER_FIELD)[None]
         key = self.t.keys[doc][:, None]
         start = below(key, size, self.size, START, number[:, None], again)
         drawn = below(key, size, self.size, OTHER, number[:, None], again, trial)
-        at = np.where(size <= TRIES, (start + trial) % np.maximum(size, 1), drawn)
+        at = np.where(size <= DRAWS_PER_FIELD, (start + trial) % np.maximum(size, 1), drawn)
         other = members[np.minimum(first + at, len(members) - 1)]
         fine = self._strangers(doc, other) & (size > 0)
         order = np.argsort(~fine, axis=1, kind="stable")[:, :wanted]

@@ -25,8 +25,8 @@ from idiograph.text.words import BARE_WORD
 
 MIN_SENTENCE_WORDS = 8
 BINS, ROWS = 48, 3  # of a sketch, and of a band: 98 of 100 pairs with six tenths of their shingles in common are found
-LIKE = 0.5  # of the sketch agrees: a near-copy
-LOOKED_AT = 8  # spans with the same band that are compared
+MIN_SKETCH_AGREEMENT = 0.5  # of the sketch agrees: a near-copy
+SPANS_PER_BAND = 8  # spans with the same band that are compared
 SPANS_PER_BLOCK = 4096
 SHARED_SENTENCE = "shares a sentence with a later split"  # why a triplet goes
 NEAR_COPY = "nearly repeats a span of a later split"
@@ -131,10 +131,10 @@ class HeldOutSpans:
 
     def copies(self, found: SpanPrints, split: Splits) -> Longs:
         """For each span of `found` a span of a later split that nearly repeats it, or -1."""
-        best, like = np.full(len(found.sketch), -1, dtype=np.int64), np.full(len(found.sketch), LIKE)
+        best, like = np.full(len(found.sketch), -1, dtype=np.int64), np.full(len(found.sketch), MIN_SKETCH_AGREEMENT)
         for key, ordered, places in zip(print_bands(found.sketch), self.keys, self.places, strict=True):
             first, last = np.searchsorted(ordered, key), np.searchsorted(ordered, key, side="right")
-            for step in range(LOOKED_AT):
+            for step in range(SPANS_PER_BAND):
                 asking = np.flatnonzero(first + step < last)
                 if not len(asking):
                     break

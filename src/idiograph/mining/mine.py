@@ -17,15 +17,15 @@ from idiograph.corpus.card import write_croissant, write_triplet_card
 from idiograph.corpus.corpus import Corpus
 from idiograph.corpus.duplicates import near_duplicates
 from idiograph.errors import InputError
-from idiograph.mining.catalog import FOREIGN, NONE, REPEATED, SEVERAL, Catalog, read_catalog
+from idiograph.mining.catalog import IN_SEVERAL_SPLITS, NONE, OTHER_LANGUAGE, REPEATS_ANOTHER, Catalog, read_catalog
 from idiograph.mining.draw import (
     LEXICAL,
-    NO_BOOK,
     NO_DOMAIN,
     NO_LABEL,
     NO_MATE,
     NO_OTHER,
-    Task,
+    NO_OTHER_BOOK,
+    DrawTask,
     candidates_held,
     draw_triplets,
     make_tables,
@@ -39,9 +39,9 @@ from idiograph.runner import Progress, Workers
 from idiograph.seeded import uniform
 from idiograph.store import Manifest, clear_folder, draft, locked_folder, seal, write_json
 
-CANDIDATES = 1_000_000  # drawn at once: a hundred megabytes of arrays
-PLACING = 99  # the draw that places a single triplet
-VERSION = 2  # of what lies in a work folder
+CANDIDATES_PER_BLOCK = 1_000_000  # drawn at once: a hundred megabytes of arrays
+PLACING_DRAW = 99  # the draw that places a single triplet
+WORK_FOLDER_VERSION = 2  # of what lies in a work folder
 
 Longs = NDArray[np.int64]
 Counts = dict[str, dict[str, int]]  # configuration → split → triplets
@@ -64,7 +64,7 @@ def mine_triplets(
     """
     workers = workers or Workers(progress=progress)
     inputs = {"corpus": corpus.manifest.fingerprint} | fingerprint_folders(apart)
-    with draft(out, overwrite) as folder, workshop(out, inputs, recipe) as work:
+    with draft(out, overwrite) as folder, work_folder(out, inputs, recipe) as work:
         miner = Miner(corpus, recipe, work, workers, apart)
         counts = miner.write(folder)
         if not counts:
@@ -76,10 +76,10 @@ def mine_triplets(
 
 
 @contextmanager
-def workshop(out: Path, inputs: Mapping[str, str], recipe: MineRecipe) -> Iterator[Path]:
+def work_folder(out: Path, inputs: Mapping[str, str], recipe: MineRecipe) -> Iterator[Path]:
     """A hidden folder for what is worked out on the way; it outlives a kill, and is used again by the same run alone."""
     folder = out.parent / f".{out.name}.work"
-    plan = json.dumps([VERSION, inputs, recipe.model_dump()])
+    plan = json.dumps([WORK_FOLDER_VERSION, inputs, recipe.model_dump()])
     with locked_folder(folder):
         if not (folder / "plan.json").is_file() or json.loads((folder / "plan.json").read_text()) != plan:
             clear_folder(folder)
@@ -98,7 +98,7 @@ def discard_draft(folder: Path) -> None:
     shutil.rmtree(folder)
 
 
-def fresh_folder(work: Path) -> Path:
+def run_folder(work: Path) -> Path:
     """A folder for this run alone; what a killed one left is removed. Workers remember what they opened by its name."""
     for old in work.glob("run-*"):
         shutil.rmtree(old)
@@ -114,7 +114,7 @@ class Miner:
         self, corpus: Corpus, recipe: MineRecipe, work: Path, workers: Workers, apart: Sequence[Path] = ()
     ) -> None:
         self.recipe, self.work, self.workers = recipe, work, workers
-        self.run = fresh_folder(work)
+        self.run = run_folder(work)
         workers.tell(0, None, "reading authors and fields")
         catalog = read_catalog(corpus, recipe, read_held_out_people(apart))
         check_language(catalog, recipe)
@@ -145,13 +145,15 @@ class Miner:
         source = span_kind(rule, size)
         pool = SpanPool.open(self.work, source)
         if rule == "ict":
-            return clozes(self.catalog, pool)
+            return cloze_triplets(self.catalog, pool)
         tables = self.run / f"tables-{source}"
         make_tables(self.catalog, pool, self.recipe).save(tables)
         lexical = self.recipe.negatives in LEXICAL or self.recipe.positives == "far"
-        task = Task(rule, size, tables, collect_terms(self.work, self.run, source) if lexical else None, self.recipe)
+        task = DrawTask(
+            rule, size, tables, collect_terms(self.work, self.run, source) if lexical else None, self.recipe
+        )
         order = np.argsort(self.catalog.keys, kind="stable")
-        step = max(1, CANDIDATES // candidates_held(self.recipe))
+        step = max(1, CANDIDATES_PER_BLOCK // candidates_held(self.recipe))
         blocks = [order[at : at + step] for at in range(0, len(order), step)]
         found: list[Longs] = []
         for _, chosen in self.workers.run(partial(draw_triplets, task=task), blocks, f"drawing {rule}-{size}", len):
@@ -185,10 +187,10 @@ class Miner:
             return self.catalog.split[rows[:, 0]]
         new = np.flatnonzero(np.diff(rows[:, 0], prepend=NONE))
         turn = np.arange(len(rows)) - np.repeat(new, np.diff(np.append(new, len(rows))))  # place in its document
-        return place_draws(uniform(self.catalog.keys[rows[:, 0]], PLACING, turn), self.recipe.fractions)
+        return place_draws(uniform(self.catalog.keys[rows[:, 0]], PLACING_DRAW, turn), self.recipe.fractions)
 
 
-def clozes(catalog: Catalog, pool: SpanPool) -> Longs:
+def cloze_triplets(catalog: Catalog, pool: SpanPool) -> Longs:
     """Anchor, context and negative as they were drawn, three in a row."""
     anchors = np.arange(0, int(pool.first[-1]), 3)
     docs = pool.owners(anchors)
@@ -206,7 +208,7 @@ def without_version_copies(catalog: Catalog, corpus: Corpus, recipe: MineRecipe,
         write_json(known, sorted(near_duplicates(entries)))
     copies = set(json.loads(known.read_text(encoding="utf-8")))
     ids = catalog.shown.column("id").to_pylist()
-    return catalog.without(np.fromiter((i in copies for i in ids), dtype=bool, count=len(ids)), REPEATED)
+    return catalog.without(np.fromiter((i in copies for i in ids), dtype=bool, count=len(ids)), REPEATS_ANOTHER)
 
 
 def check_language(catalog: Catalog, recipe: MineRecipe) -> None:
@@ -219,7 +221,11 @@ def check_language(catalog: Catalog, recipe: MineRecipe) -> None:
 def no_triplets(dropped: Mapping[str, int], recipe: MineRecipe) -> str:
     """Why there is nothing to write, and what to type next."""
     whole = Counter(
-        {reason: count for reason, count in dropped.items() if not reason.startswith("span") and reason != FOREIGN}
+        {
+            reason: count
+            for reason, count in dropped.items()
+            if not reason.startswith("span") and reason != OTHER_LANGUAGE
+        }
     )
     common = (whole or Counter(dropped)).most_common(3)
     reasons = ", ".join(f"{reason} ({count})" for reason, count in common)
@@ -232,10 +238,10 @@ def no_triplets(dropped: Mapping[str, int], recipe: MineRecipe) -> str:
 ADVICE = {
     NO_DOMAIN: "; to draw negatives from all documents: --negatives any",
     NO_LABEL: "; to pass over such authors: --label set",
-    NO_BOOK: "; to allow two chapters of one book: --containers any",
+    NO_OTHER_BOOK: "; to allow two chapters of one book: --containers any",
     NO_MATE: "; to go by one author of each: --label first or last; to allow a second span: --rule unrestricted",
     NO_OTHER: "; add texts by others in the same field, or draw from all fields: --negatives any",
-    SEVERAL: "; to go by one author of each: --label first or last",
+    IN_SEVERAL_SPLITS: "; to go by one author of each: --label first or last",
     "document: fewer than": "; ask for shorter spans than {}: --sentences 2",
     "span: ": "; to let every span pass: filters = false under [mine] in a recipe",
 }

@@ -26,10 +26,10 @@ from idiograph.text.counts import PARTS, join_terms, term_counts
 from idiograph.text.language import identify_many
 from idiograph.text.sentences import Offsets, find_sentences, sentence_runs
 
-GROUPS = 8  # row groups in a block: 2048 documents
+ROW_GROUPS_PER_BLOCK = 8  # row groups in a block: 2048 documents
 PLAIN, CLOZE = "spans", "cloze"  # what is drawn: single spans, or an anchor with its context and a negative
-TRIED = 5  # spans looked at for each that is wanted: of some texts hardly any pass
-SURE = 0.25  # of the words are function words of the language: no detector is needed
+TRIES_PER_SPAN = 5  # spans looked at for each that is wanted: of some texts hardly any pass
+SURE_FUNCTION_WORD_SHARE = 0.25  # of the words are function words of the language: no detector is needed
 KEEP_ANCHOR = 0.10  # how often a cloze's context still holds the anchor, so that shared words may count a little
 
 Longs = NDArray[np.int64]
@@ -69,9 +69,9 @@ def document_blocks(corpus: Corpus, wanted: NDArray[np.bool_]) -> Iterator[Docum
     for path in corpus.paths:
         meta = pq.read_metadata(path)
         sizes = [meta.row_group(group).num_rows for group in range(meta.num_row_groups)]
-        for group in range(0, len(sizes), GROUPS):
-            rows = sum(sizes[group : group + GROUPS])
-            chosen = tuple(range(group, min(group + GROUPS, len(sizes))))
+        for group in range(0, len(sizes), ROW_GROUPS_PER_BLOCK):
+            rows = sum(sizes[group : group + ROW_GROUPS_PER_BLOCK])
+            chosen = tuple(range(group, min(group + ROW_GROUPS_PER_BLOCK, len(sizes))))
             yield DocumentBlock(number, path, chosen, wanted[first : first + rows])
             first, number = first + rows, number + 1
 
@@ -159,7 +159,7 @@ class Judge:
         if reason := first_fault(reading, SPAN_RULES):
             self.dropped[f"span: {reason}"] += 1
             return None
-        return FoundSpan(text, at, (reading.function_words or 0) >= SURE * len(reading.tokens))
+        return FoundSpan(text, at, (reading.function_words or 0) >= SURE_FUNCTION_WORD_SHARE * len(reading.tokens))
 
 
 def plain_spans(
@@ -171,7 +171,7 @@ def plain_spans(
         return []
     kept: list[FoundSpan] = []
     candidates = sentence_runs(offsets, size)
-    for at in islice(shuffled(range(len(candidates)), random), TRIED * recipe.spans_per_document):
+    for at in islice(shuffled(range(len(candidates)), random), TRIES_PER_SPAN * recipe.spans_per_document):
         start, end = candidates[at]
         if span := judge(text[start:end], at):
             kept.append(span)
@@ -183,13 +183,13 @@ def plain_spans(
 def cloze_spans(
     text: str, offsets: Offsets, size: int, random: Random, recipe: MineRecipe, judge: Judge
 ) -> list[FoundSpan]:
-    """Anchor, context and negative of up to `per_document` clozes, one after another."""
+    """Anchor, context and negative of up to `per_document` cloze_triplets, one after another."""
     if len(offsets) < 5 * size:
         judge.dropped[f"document: fewer than {5 * size} sentences"] += 1
         return []
     kept: list[FoundSpan] = []
     places = range(size, len(offsets) - 2 * size + 1)
-    for at in islice(shuffled(places, random), TRIED * recipe.per_document):
+    for at in islice(shuffled(places, random), TRIES_PER_SPAN * recipe.per_document):
         three = [judge(piece, place) for piece, place in make_cloze(text, offsets, at, size, random)]
         kept += [span for span in three if span] if all(three) else []
         if len(kept) == 3 * recipe.per_document:

@@ -16,7 +16,7 @@ Floats = NDArray[np.float32]
 
 
 class Impostors:
-    """Verification against a crowd. `apart` says whether a text of the crowd may stand against a text of the pair."""
+    """Verification against a crowd. `independent` says whether a text of the crowd may stand against a text of the pair."""
 
     name = "impostors"
 
@@ -29,12 +29,12 @@ class Impostors:
         called: int = 10,
         features: int = 2000,
         size: int = 4,
-        apart: Callable[[str, str], bool] = str.__ne__,
+        independent: Callable[[str, str], bool] = str.__ne__,
         seed: int = 7,
     ) -> None:
         self.crowd = list(dict.fromkeys(crowd))
         self.rounds, self.share, self.called, self.features, self.size = rounds, share, called, features, size
-        self.apart, self.seed = apart, seed
+        self.independent, self.seed = independent, seed
 
     @cached_property
     def _weigher(self) -> Any:
@@ -54,7 +54,7 @@ class Impostors:
         scores = np.zeros(len(pairs))
         for number, (a, b) in enumerate(pairs):
             random = np.random.default_rng((self.seed, number))
-            free = [at for at, text in enumerate(self.crowd) if self.apart(text, a) and self.apart(text, b)]
+            free = [at for at, text in enumerate(self.crowd) if self.independent(text, a) and self.independent(text, b)]
             drawn = random.permutation(free)[: 5 * self.called]
             for one, two in ((a, b), (b, a)):
                 scores[number] += 0.5 * self._won(rows[place[one]], rows[place[two]], crowd[drawn], random)

@@ -8,8 +8,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 BLANKS = re.compile(r"\s\s+")
-BLOCK = 1024  # texts whose letters are in memory at a time
-MIX = np.uint64(0x9E3779B97F4A7C15)  # odd, and without pattern: two n-grams of a million get one hash once in 10⁷ runs
+TEXTS_PER_BLOCK = 1024  # texts whose letters are in memory at a time
+HASH_MULTIPLIER = np.uint64(
+    0x9E3779B97F4A7C15
+)  # odd, without pattern: two n-grams of a million get one hash once in 10⁷ runs
 
 
 class NGrams:
@@ -28,8 +30,8 @@ class NGrams:
 
 def count_ngrams(texts: Sequence[str], size: int) -> csr_array:
     """How often each n-gram stands in each text: (texts, n-grams). Arrays all through, so that other threads can go on."""
-    parts = [ngram_pairs(texts[at : at + BLOCK], size) for at in range(0, len(texts), BLOCK)]
-    owner = np.concatenate([who + at * BLOCK for at, (who, _, _) in enumerate(parts)])
+    parts = [ngram_pairs(texts[at : at + TEXTS_PER_BLOCK], size) for at in range(0, len(texts), TEXTS_PER_BLOCK)]
+    owner = np.concatenate([who + at * TEXTS_PER_BLOCK for at, (who, _, _) in enumerate(parts)])
     grams, column = np.unique(np.concatenate([gram for _, gram, _ in parts]), return_inverse=True)
     counts = np.concatenate([count for _, _, count in parts]).astype(np.float32)
     return csr_array((counts, (owner, column)), shape=(len(texts), max(len(grams), 1)))
@@ -43,7 +45,7 @@ def ngram_pairs(texts: Sequence[str], size: int) -> tuple[NDArray[np.int64], NDA
     owner, places = np.repeat(np.arange(len(plain)), lengths), max(len(letters) - size + 1, 0)
     gram = np.zeros(places, np.uint64)
     for at in range(size):
-        gram = gram * MIX + letters[at : at + places]
+        gram = gram * HASH_MULTIPLIER + letters[at : at + places]
         gram ^= gram >> np.uint64(29)
     whole = owner[:places] == owner[size - 1 : size - 1 + places]  # none goes from one text into the next
     who, gram = owner[:places][whole], gram[whole]

@@ -15,14 +15,14 @@ from idiograph.style.tokens import Floats, Ints
 
 Scorer = Callable[[Patches, Patches], Floats]
 
-TILE = 2_000_000  # similarities held at once: 8 MB of float32, about what a core's cache and its neighbour's take
+SIMILARITIES_PER_TILE = 2_000_000  # 8 MB of float32, about what a core's cache and its neighbour's take
 
 
 def maxsim(a: Patches, b: Patches) -> Floats:
     """Every text of `a` against every text of `b`: (len(a), len(b))."""
     scores = np.empty((len(a), len(b)), np.float32)
-    wide = int(min(TILE // 64, b.vectors.shape[0]) or 1)
-    for rows in score_tiles(a.lengths, max(TILE // wide, 1)):
+    wide = int(min(SIMILARITIES_PER_TILE // 64, b.vectors.shape[0]) or 1)
+    for rows in score_tiles(a.lengths, max(SIMILARITIES_PER_TILE // wide, 1)):
         for columns in score_tiles(b.lengths, wide):
             scores[rows, columns] = maxsim_block(a, rows, b, columns)
     return scores

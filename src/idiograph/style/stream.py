@@ -14,7 +14,7 @@ from idiograph.style.score import patch_rows, score_tiles
 from idiograph.style.tokens import Bools, Floats, Ints
 
 ANCHOR_ROWS, TILE_ROWS = 1024, 1024  # a tile of similarities: 4 MB of float32
-WASTE = 1.1  # how much longer a tile may be than its texts
+MAX_PADDING = 1.1  # how much longer a tile may be than its texts
 CHOSEN_ROWS = 2048  # of chosen texts, scored at once: 3 MB at 384 dimensions
 
 
@@ -65,7 +65,7 @@ def length_runs(lengths: Ints, limit: int) -> Iterator[tuple[int, int, int]]:
     first = 0
     while first < len(lengths):
         short = int(lengths[first])
-        near = int(np.searchsorted(lengths, short * WASTE, side="right"))
+        near = int(np.searchsorted(lengths, short * MAX_PADDING, side="right"))
         last = max(min(near, first + limit // int(lengths[near - 1])), first + 1)
         yield first, last, int(lengths[last - 1])
         first = last
@@ -93,11 +93,11 @@ def score_pairs(a: Patches, at: Ints, b: Patches, to: Ints, mean: bool = True) -
     found = np.empty(len(at), np.float32)
     for anchor in np.unique(at):
         here = np.flatnonzero(at == anchor)
-        found[here] = of_one(a, int(anchor), b, to[here])
+        found[here] = score_one(a, int(anchor), b, to[here])
     return found / a.lengths[at].astype(np.float32) if mean else found
 
 
-def of_one(a: Patches, anchor: int, b: Patches, which: Ints) -> Floats:
+def score_one(a: Patches, anchor: int, b: Patches, which: Ints) -> Floats:
     """One text of `a` against some of `b`: sums of best matches."""
     left, _ = patch_rows(a, slice(anchor, anchor + 1))
     turned, starts, lengths = np.ascontiguousarray(left.T), b.starts[which], b.lengths[which]

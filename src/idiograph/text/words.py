@@ -11,6 +11,7 @@ SIMPLE_WORD = re.compile(r"\w+(?:['’]\w+)?")
 SIMPLE_TOKEN = re.compile(rf"{SIMPLE_WORD.pattern}|{_MARK}")
 BARE_WORD = re.compile(r"\w+")  # cut at every mark: what is left of a sentence that was typeset in another way
 LETTER_RUN = re.compile(r"[^\W\d_]+")  # no digits
+LETTER_WORD = re.compile(rf"{LETTER_RUN.pattern}(?:['’]{LETTER_RUN.pattern})*")
 LETTER_TOKEN = re.compile(rf"{LETTER_RUN.pattern}(?:['’]{LETTER_RUN.pattern})?|{_MARK}")
 TOPIC_WORD = re.compile(r"[^\W\d_]{3,}")  # long enough to name a thing
 

@@ -17,7 +17,7 @@ from torch import Tensor
 from idiograph.runner import Progress
 from idiograph.style.patches import Patches
 from idiograph.style.score import patch_rows, score_tiles
-from idiograph.style.stream import WantedScores, length_runs, of_one, score_rows
+from idiograph.style.stream import WantedScores, length_runs, score_one, score_rows
 from idiograph.style.tokens import Bools, Floats, Ints
 
 Blocks = Iterator[tuple[slice, Floats]]
@@ -53,7 +53,7 @@ def nearest_rows(
     slack, blocks = first_pass(a, b, device)
     for block, rough in blocks:
         for at, row in enumerate(rough, block.start):
-            done = make_exact(row, slack(at), everything, 0, lambda some, at=at: of_one(a, at, b, some))
+            done = make_exact(row, slack(at), everything, 0, lambda some, at=at: score_one(a, at, b, some))
             order = done[np.lexsort((done, -row[done]))[:k]]
             which[at], scores[at], rescored = order, row[order], rescored + len(done)
         if progress:
@@ -75,7 +75,7 @@ def score_rows_pruned(
     for block, scores in blocks:
         needs = wanted(block)
         for at, row in enumerate(scores, block.start):
-            make_exact(row, slack(at), needs, at - block.start, lambda some, at=at: of_one(a, at, b, some))
+            make_exact(row, slack(at), needs, at - block.start, lambda some, at=at: score_one(a, at, b, some))
         yield block, scores / a.lengths[block, None].astype(np.float32) if mean else scores
 
 
