@@ -23,7 +23,7 @@ from idiograph.hal.records import KIND as RECORDS
 from idiograph.hal.records import Drawer, Record, pdf_name
 from idiograph.recipe import CorpusRecipe
 from idiograph.store import MANIFEST
-from idiograph.text.language import identify_many
+from idiograph.text.language import identify
 from idiograph.types import Document
 from idiograph.xml import check_size
 
@@ -90,11 +90,10 @@ def stem(path: Path) -> str:
 
 
 def prepare_papers(work: tuple[list[Raw], CorpusRecipe]) -> list[Document | UnreadableSource | Dropped]:
-    """Each item ready for the corpus, or the reason why not. Languages are found together: that is several times faster."""
+    """Each item ready for the corpus, or the reason why not."""
     items, recipe = work
     readied = [ready_paper(item, recipe) for item in items]
-    found = identify_many(each.text for each in readied if isinstance(each, Document))
-    return [place_paper(each, next(found), recipe) if isinstance(each, Document) else each for each in readied]
+    return [place_paper(each, recipe) if isinstance(each, Document) else each for each in readied]
 
 
 def ready_paper(item: Raw, recipe: CorpusRecipe) -> Document | UnreadableSource | Dropped:
@@ -156,13 +155,13 @@ def unusable(document: Document) -> str | None:
     return None if any(c.isalpha() for c in document.text[:10_000]) else "no words"
 
 
-def place_paper(document: Document, detected: tuple[str, float], recipe: CorpusRecipe) -> Document | Dropped:
+def place_paper(document: Document, recipe: CorpusRecipe) -> Document | Dropped:
     """The document under its language, if depositor, detector and filters have nothing against it."""
-    found, sure = detected
-    said = language_code(document.lang)
-    if recipe.language == "agree" and said and said != found and sure > SURE:
+    detected, sure = identify(document.text)
+    declared = language_code(document.lang)
+    if recipe.language == "agree" and declared and declared != detected and sure > SURE:
         return Dropped(document.id, "language is not the one that was declared")
-    lang = found if recipe.language == "detector" or not said else said
+    lang = detected if recipe.language == "detector" or not declared else declared
     if recipe.filters and (reason := document_fault(document.text, lang)):
         return Dropped(document.id, reason)
     return replace(document, lang=lang)

@@ -24,7 +24,7 @@ from idiograph.mining.cloze import make_cloze
 from idiograph.recipe import MineRecipe
 from idiograph.runner import Workers
 from idiograph.text.counts import PARTS, join_terms, term_counts
-from idiograph.text.language import identify_many
+from idiograph.text.language import identify
 from idiograph.text.sentences import Offsets, find_sentences, sentence_runs
 
 GROUPS = 8  # row groups in a block: 2048 documents
@@ -211,7 +211,7 @@ def in_language(
 ) -> list[list[FoundSpan]]:
     """The spans whose language is the document's; a cloze stands or falls as a whole."""
     doubtful = [span.text for row in rows for span in row if not span.sure]
-    verdicts = iter(list(identify_many(doubtful)))
+    verdicts = map(identify, doubtful)
     step = 3 if name.startswith(CLOZE) else 1
     kept: list[list[FoundSpan]] = []
     for row, lang in zip(rows, langs, strict=True):
