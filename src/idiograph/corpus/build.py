@@ -20,7 +20,7 @@ from idiograph.corpus.tei import read_tei
 from idiograph.errors import InputError
 from idiograph.hal.metadata import MAX_AUTHORS
 from idiograph.hal.records import KIND as RECORDS
-from idiograph.hal.records import Drawer, Record, pdf_name
+from idiograph.hal.records import Record, RecordLookup, pdf_name
 from idiograph.recipe import CorpusRecipe
 from idiograph.store import MANIFEST
 from idiograph.text.language import identify
@@ -50,24 +50,24 @@ class Dropped:
 Raw = Document | UnreadableSource | PaperSource
 
 
-def paper_sources(given: Iterable[str]) -> Iterator[Raw]:
+def paper_sources(sources: Iterable[str]) -> Iterator[Raw]:
     """What the sources hold. Folders of records describe the TEI and JATS files of the others."""
-    given = list(given)
-    known = [source for source in given if is_records(Path(source))]
-    drawers = [Drawer(Path(source), lambda halid: Path(pdf_name(halid)).stem) for source in known]
-    for source in given:
-        if source not in known:
+    sources = list(sources)
+    record_folders = [source for source in sources if is_records(Path(source))]
+    lookups = [RecordLookup(Path(source), lambda halid: Path(pdf_name(halid)).stem) for source in record_folders]
+    for source in sources:
+        if source not in record_folders:
             papers = xml_files(Path(source))
             first = next(papers, None)
             if first is None:
                 yield from read_documents(source)
             else:
-                yield from (PaperSource(path, described_in(drawers, stem(path))) for path in chain([first], papers))
+                yield from (PaperSource(path, described_in(lookups, stem(path))) for path in chain([first], papers))
 
 
-def described_in(drawers: Iterable[Drawer], key: str) -> Record | None:
+def described_in(lookups: Iterable[RecordLookup], key: str) -> Record | None:
     """What the last folder of records that knows a paper says of it."""
-    return next((record for drawer in reversed(list(drawers)) if (record := drawer.get(key))), None)
+    return next((record for lookup in reversed(list(lookups)) if (record := lookup.get(key))), None)
 
 
 def is_records(folder: Path) -> bool:
