@@ -17,7 +17,7 @@ from idiograph.errors import IdiographError
 
 context = get_context("forkserver")
 context.set_forkserver_preload(
-    [f"idiograph.corpus.{name}" for name in ("anthology", "documents", "download", "extract", "harvest", "readers")]
+    [f"idiograph.{name}" for name in ("corpus.readers", "hal.download", "hal.harvest", "pdf.extract")]
 )
 
 

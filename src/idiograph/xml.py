@@ -140,5 +140,5 @@ def _pieces(element: Element, swap: Swap, around: Mapping[str, str], depth: int 
 
 def _entity(node: Element) -> str:
     """The character that an unresolved name such as `&nbsp;` stands for in HTML; nothing if it stands for none there."""
-    found = unescape(node.text or "")
-    return "" if found.startswith("&") and len(found) > 1 else found
+    character = unescape(node.text or "")
+    return "" if character.startswith("&") and len(character) > 1 else character

@@ -247,7 +247,7 @@ def test_shards_that_are_put_together_are_the_whole(tmp_path):
 
 def test_records_describe_papers_without_being_held_in_memory(tmp_path):
     """The last word on an id stands, wherever it was harvested."""
-    from idiograph.hal.records import KIND, Drawer, Person, Record, to_line
+    from idiograph.hal.records import KIND, Person, Record, RecordLookup, to_line
     from idiograph.store import Manifest, seal
 
     def record(halid, title):
@@ -257,16 +257,16 @@ def test_records_describe_papers_without_being_held_in_memory(tmp_path):
     first.write_text(to_line(record("hal-1", "Été")) + to_line(record("hal-2", "Old")), encoding="utf-8")
     second.write_text(to_line(record("hal-2", "New")), encoding="utf-8")
     seal(tmp_path, Manifest(KIND))
-    drawer = Drawer(tmp_path, lambda halid: halid.upper())
-    assert [drawer.get(key).title for key in ("HAL-1", "HAL-2")] == ["Été", "New"]
-    assert drawer.get("HAL-3") is None
+    lookup = RecordLookup(tmp_path, lambda halid: halid.upper())
+    assert [lookup.get(key).title for key in ("HAL-1", "HAL-2")] == ["Été", "New"]
+    assert lookup.get("HAL-3") is None
 
 
 def test_records_that_are_not_utf8_are_pointed_at(tmp_path):
-    from idiograph.hal.records import KIND, Drawer
+    from idiograph.hal.records import KIND, RecordLookup
     from idiograph.store import Manifest, seal
 
     (tmp_path / "001-000001.jsonl").write_bytes(b'{"halid": "\xff"}\n')
     seal(tmp_path, Manifest(KIND))
     with pytest.raises(InputError, match=r"001-000001.jsonl:1: .*utf-8"):
-        Drawer(tmp_path, str)
+        RecordLookup(tmp_path, str)

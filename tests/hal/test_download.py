@@ -494,7 +494,7 @@ def test_who_comes_after_another_waits_as_long_as_that_one_was_told_to(tmp_path:
     one, other = SharedRate(1.0, tmp_path, Watch()), SharedRate(1.0, tmp_path, watch)
     one.wait("hal.science")
     other.wait("hal.science")
-    one.hold(60, "hal.science")
+    one.pause(60, "hal.science")
     other.wait("hal.science")
     other.wait("elsewhere.org")
     assert [round(seconds) for seconds in watch.slept if seconds > 0.01] == [1, 60, 1]

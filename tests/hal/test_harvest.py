@@ -458,7 +458,7 @@ def test_a_pace_is_kept_per_site_and_a_site_can_be_put_on_hold() -> None:
     pace = SiteRate(2.0, sleep=naps.append, clock=lambda: 100.0)
     for where in ("a", "a", "b", "a"):
         pace.wait(where)
-    pace.hold(30.0, "b")
+    pace.pause(30.0, "b")
     pace.wait("b")
     assert naps == [2.0, 4.0, 30.0]
 

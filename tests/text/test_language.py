@@ -1,10 +1,10 @@
-"""Languages are told offline, one text at a time or many at once with the same answer."""
+"""Languages are told offline."""
 
 import socket
 
 import pytest
 
-from idiograph.text.language import BATCH, SAMPLE, identify, identify_many
+from idiograph.text.language import SAMPLE, identify
 
 TEXTS = {
     "en": "The keeper wrote down how many of the bees had returned to the hive before noon.",
@@ -32,15 +32,6 @@ def test_capitals_do_not_matter() -> None:
 @pytest.mark.parametrize("text", ["", "  \n", "12 + 34 = 46 (!)"])
 def test_a_text_without_words_has_no_language(text: str) -> None:
     assert identify(text) == ("und", 0.0)
-    assert list(identify_many([text])) == [("und", 0.0)]
-
-
-def test_many_at_once_say_the_same_as_one_by_one() -> None:
-    texts = [text[:length] for text in TEXTS.values() for length in (3, 10, 30, 90)]
-    texts += ["", "123", TEXTS["en"] * 90, "A\ud800B word", *list(TEXTS.values()) * (BATCH // 8)]
-    many, single = list(identify_many(iter(texts))), [identify(text) for text in texts]
-    assert [lang for lang, _ in many] == [lang for lang, _ in single]
-    assert [sure for _, sure in many] == pytest.approx([sure for _, sure in single], abs=1e-4)
 
 
 def test_an_abstract_in_another_language_does_not_decide() -> None:
@@ -55,3 +46,7 @@ def test_no_connection_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(socket.socket, "connect", refuse)
     assert identify("Not a word of this needs a network.")[0] == "en"
+
+
+def test_half_a_character_is_no_error() -> None:
+    assert identify(TEXTS["en"] + "\ud800")[0] == "en"

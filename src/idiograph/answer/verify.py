@@ -117,9 +117,9 @@ def main_languages(pairs: Sequence[TextPair]) -> list[str]:
     """The languages that a twentieth of the pairs or more are in."""
     from collections import Counter
 
-    from idiograph.text.language import identify_many
+    from idiograph.text.language import identify
 
-    found = Counter(lang for lang, _ in identify_many(p.a for p in pairs))
+    found = Counter(identify(p.a)[0] for p in pairs)
     return sorted(lang for lang, count in found.items() if count >= len(pairs) / 20)
 
 

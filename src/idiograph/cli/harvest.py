@@ -1,4 +1,4 @@
-"""Commands that fetch papers: harvest, download, extract, and the stand-in servers to try them offline."""
+"""Commands that fetch papers: harvest, download, extract."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -111,5 +111,5 @@ def print_finished(folder: Path, done: Manifest, as_json: bool) -> None:
         for name, count in done.counts.items()
         if isinstance(count, int) and not isinstance(count, bool)
     )
-    found = {"counts": dict(done.counts), "dropped": dict(done.dropped), "fingerprint": done.fingerprint}
-    say(found, as_json, lambda: wrote(folder, counts, done.dropped))
+    value = {"counts": dict(done.counts), "dropped": dict(done.dropped), "fingerprint": done.fingerprint}
+    say(value, as_json, lambda: wrote(folder, counts, done.dropped))

@@ -114,8 +114,8 @@ def prose(paragraphs: Iterable[str]) -> tuple[str, ...]:
 
 def year_in(text: str | None) -> int | None:
     """The year at the start of a date such as `2019-03-01`."""
-    found = re.match(r"\s*((?:1[5-9]|20)\d\d)(?!\d)", text or "")
-    return int(found[1]) if found else None
+    match = re.match(r"\s*((?:1[5-9]|20)\d\d)(?!\d)", text or "")
+    return int(match[1]) if match else None
 
 
 def require_tei(article: Article, kind: str) -> Article:

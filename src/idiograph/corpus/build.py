@@ -20,10 +20,10 @@ from idiograph.corpus.tei import read_tei
 from idiograph.errors import InputError
 from idiograph.hal.metadata import MAX_AUTHORS
 from idiograph.hal.records import KIND as RECORDS
-from idiograph.hal.records import Drawer, Record, pdf_name
+from idiograph.hal.records import Record, RecordLookup, pdf_name
 from idiograph.recipe import CorpusRecipe
 from idiograph.store import MANIFEST
-from idiograph.text.language import identify_many
+from idiograph.text.language import identify
 from idiograph.types import Document
 from idiograph.xml import check_size
 
@@ -50,24 +50,24 @@ class Dropped:
 Raw = Document | UnreadableSource | PaperSource
 
 
-def paper_sources(given: Iterable[str]) -> Iterator[Raw]:
+def paper_sources(sources: Iterable[str]) -> Iterator[Raw]:
     """What the sources hold. Folders of records describe the TEI and JATS files of the others."""
-    given = list(given)
-    known = [source for source in given if is_records(Path(source))]
-    drawers = [Drawer(Path(source), lambda halid: Path(pdf_name(halid)).stem) for source in known]
-    for source in given:
-        if source not in known:
+    sources = list(sources)
+    record_folders = [source for source in sources if is_records(Path(source))]
+    lookups = [RecordLookup(Path(source), lambda halid: Path(pdf_name(halid)).stem) for source in record_folders]
+    for source in sources:
+        if source not in record_folders:
             papers = xml_files(Path(source))
             first = next(papers, None)
             if first is None:
                 yield from read_documents(source)
             else:
-                yield from (PaperSource(path, described_in(drawers, stem(path))) for path in chain([first], papers))
+                yield from (PaperSource(path, described_in(lookups, stem(path))) for path in chain([first], papers))
 
 
-def described_in(drawers: Iterable[Drawer], key: str) -> Record | None:
+def described_in(lookups: Iterable[RecordLookup], key: str) -> Record | None:
     """What the last folder of records that knows a paper says of it."""
-    return next((record for drawer in reversed(list(drawers)) if (record := drawer.get(key))), None)
+    return next((record for lookup in reversed(list(lookups)) if (record := lookup.get(key))), None)
 
 
 def is_records(folder: Path) -> bool:
@@ -90,11 +90,10 @@ def stem(path: Path) -> str:
 
 
 def prepare_papers(work: tuple[list[Raw], CorpusRecipe]) -> list[Document | UnreadableSource | Dropped]:
-    """Each item ready for the corpus, or the reason why not. Languages are found together: that is several times faster."""
+    """Each item ready for the corpus, or the reason why not."""
     items, recipe = work
     readied = [ready_paper(item, recipe) for item in items]
-    found = identify_many(each.text for each in readied if isinstance(each, Document))
-    return [place_paper(each, next(found), recipe) if isinstance(each, Document) else each for each in readied]
+    return [place_paper(each, recipe) if isinstance(each, Document) else each for each in readied]
 
 
 def ready_paper(item: Raw, recipe: CorpusRecipe) -> Document | UnreadableSource | Dropped:
@@ -156,13 +155,13 @@ def unusable(document: Document) -> str | None:
     return None if any(c.isalpha() for c in document.text[:10_000]) else "no words"
 
 
-def place_paper(document: Document, detected: tuple[str, float], recipe: CorpusRecipe) -> Document | Dropped:
+def place_paper(document: Document, recipe: CorpusRecipe) -> Document | Dropped:
     """The document under its language, if depositor, detector and filters have nothing against it."""
-    found, sure = detected
-    said = language_code(document.lang)
-    if recipe.language == "agree" and said and said != found and sure > SURE:
+    detected, sure = identify(document.text)
+    declared = language_code(document.lang)
+    if recipe.language == "agree" and declared and declared != detected and sure > SURE:
         return Dropped(document.id, "language is not the one that was declared")
-    lang = found if recipe.language == "detector" or not said else said
+    lang = detected if recipe.language == "detector" or not declared else declared
     if recipe.filters and (reason := document_fault(document.text, lang)):
         return Dropped(document.id, reason)
     return replace(document, lang=lang)

@@ -206,7 +206,7 @@ def record_set(name: str, split: str, schema: pa.Schema) -> dict[str, Any]:
 
 
 def croissant_field(records: str, column: str, kind: Any) -> dict[str, Any]:
-    found: dict[str, Any] = {
+    description: dict[str, Any] = {
         "@type": "cr:Field",
         "@id": f"{records}/{column}",
         "name": column,
@@ -214,4 +214,4 @@ def croissant_field(records: str, column: str, kind: Any) -> dict[str, Any]:
         "dataType": "sc:Integer" if kind == pa.int32() else "sc:Text",
         "source": {"fileSet": {"@id": f"files-{records}"}, "extract": {"column": column}},
     }
-    return {**found, "repeated": True} if kind == TEXTS else found
+    return {**description, "repeated": True} if kind == TEXTS else description

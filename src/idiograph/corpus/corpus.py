@@ -50,14 +50,14 @@ class Built:
     failures: tuple[UnreadableSource, ...]
 
 
-class Shards:
+class LanguageShards:
     """One language's Parquet files, written a row group at a time."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True)
         self.folder, self.rows, self.paths = folder, [], []
         self.writer: pq.ParquetWriter | None = None
-        self.held = 0
+        self.written = 0
 
     def add(self, row: dict[str, Any]) -> None:
         self.rows.append(row)
@@ -69,15 +69,15 @@ class Shards:
             self.paths.append(self.folder / f"train-{len(self.paths):05d}.parquet")
             self.writer = pq.ParquetWriter(self.paths[-1], SCHEMA, compression="zstd")
         self.writer.write_table(pa.Table.from_pylist(self.rows, SCHEMA))
-        self.held += len(self.rows)
+        self.written += len(self.rows)
         self.rows = []
-        if self.held >= SHARD:
+        if self.written >= SHARD:
             self.close()
 
     def close(self) -> None:
         if self.writer is not None:
             self.writer.close()
-            self.writer, self.held = None, 0
+            self.writer, self.written = None, 0
 
     def finish(self) -> None:
         """Close, and give the shards the names that the hub expects."""
@@ -106,7 +106,7 @@ def build_corpus(
 ) -> Built:
     """Write part `i/n` of the documents as a corpus. Items that cannot be used are counted by reason, and named in the result."""
     recipe, workers = recipe or CorpusRecipe(), workers or Workers()
-    with draft(out, overwrite) as folder, name_source_in_errors(out), read_source_list(folder / LEFT_OUT) as file:
+    with draft(out, overwrite) as folder, name_folder_in_errors(out), open_left_out(folder / LEFT_OUT) as file:
         notes = Notes(csv.writer(file, lineterminator="\n"), Counter(), [])
         notes.ledger.writerow(["id", "reason", "detail"])
         languages = write_shards(admit_documents(shard(items, part, shard_key), recipe, workers, notes), folder / "all")
@@ -116,7 +116,7 @@ def build_corpus(
         for copy, kept in sorted(copies.items()):
             notes.drop(copy, COPY, kept)
         file.close()
-        languages = settle_shards(folder, copies, languages)
+        languages = place_shards(folder, copies, languages)
         if recipe.signals:
             write_signals(sorted(folder.glob("*/train-*.parquet")), workers)
         write_card(folder, dict(languages))
@@ -127,13 +127,13 @@ def build_corpus(
     return Built(languages.total(), counts["languages"], dropped, tuple(notes.failures))
 
 
-def read_source_list(path: Path) -> TextIO:
+def open_left_out(path: Path) -> TextIO:
     """A text file for whatever a source may call its documents."""
     return path.open("w", newline="", encoding="utf-8", errors="backslashreplace")
 
 
 @contextmanager
-def name_source_in_errors(out: Path) -> Iterator[None]:
+def name_folder_in_errors(out: Path) -> Iterator[None]:
     """Say which folder could not be written; nothing of it is left."""
     try:
         yield
@@ -144,12 +144,12 @@ def name_source_in_errors(out: Path) -> Iterator[None]:
 
 def write_shards(documents: Iterable[Document], folder: Path) -> Counter[str]:
     """Documents as shards by language; returns how many there are of each."""
-    shards: dict[str, Shards] = {}
+    shards: dict[str, LanguageShards] = {}
     languages: Counter[str] = Counter()
     try:
         for document in documents:
             if document.lang not in shards:
-                shards[document.lang] = Shards(folder / document.lang)
+                shards[document.lang] = LanguageShards(folder / document.lang)
             shards[document.lang].add(document_row(document))
             languages[document.lang] += 1
         for part in shards.values():
@@ -160,7 +160,7 @@ def write_shards(documents: Iterable[Document], folder: Path) -> Counter[str]:
     return languages
 
 
-def settle_shards(folder: Path, copies: Mapping[str, str], languages: Counter[str]) -> Counter[str]:
+def place_shards(folder: Path, copies: Mapping[str, str], languages: Counter[str]) -> Counter[str]:
     """Put the shards in their place, without near-duplicates."""
     if copies:
         languages = write_shards((d for d in store_documents(folder / "all") if d.id not in copies), folder / "kept")
@@ -281,13 +281,13 @@ class Corpus:
     @cached_property
     def _groups(self) -> list[tuple[int, Path, int]]:
         """(first row, shard, row group) of every row group."""
-        found, first = [], 0
+        groups, first = [], 0
         for path in self.paths:
             meta = pq.read_metadata(path)
             for group in range(meta.num_row_groups):
-                found.append((first, path, group))
+                groups.append((first, path, group))
                 first += meta.row_group(group).num_rows
-        return found
+        return groups
 
     def _locate(self, at: int) -> tuple[Path, int, int]:
         first, path, group = self._groups[bisect_right(self._groups, at, key=lambda g: g[0]) - 1]
@@ -299,7 +299,7 @@ def read_group(path: Path, group: int) -> list[dict[str, Any]]:
     return pq.ParquetFile(path).read_row_group(group).to_pylist()
 
 
-def document_of_row(found: Mapping[str, Any]) -> Document:
-    people = tuple(Author(a["name"], a["id"], tuple(a["affiliations"] or ())) for a in found["authors"])
-    rest = {key: value for key, value in found.items() if key not in ("authors", "domains")}
-    return Document(**rest, authors=people, domains=tuple(found["domains"]))
+def document_of_row(row: Mapping[str, Any]) -> Document:
+    people = tuple(Author(a["name"], a["id"], tuple(a["affiliations"] or ())) for a in row["authors"])
+    rest = {key: value for key, value in row.items() if key not in ("authors", "domains")}
+    return Document(**rest, authors=people, domains=tuple(row["domains"]))

@@ -51,12 +51,12 @@ def near_duplicates(entries: Iterable[tuple[str, str, Iterable[str], str]]) -> d
 
     The answer does not depend on the order of the entries.
     """
-    shelf = _Shelf()
+    table = _WorkTable()
     for batch in _text_batches(DedupEntry(i, title, frozenset(authors), text) for i, title, authors, text in entries):
-        shelf.add(batch)
-    if not shelf.ids:
+        table.add(batch)
+    if not table.ids:
         return {}
-    return _copies_of_groups(shelf, [pair for pair in _candidates(shelf) if _is_same_work(shelf, *pair)])
+    return _copies_of_groups(table, [pair for pair in _candidates(table) if _is_same_work(table, *pair)])
 
 
 def _text_batches(entries: Iterable[DedupEntry]) -> Iterator[list[DedupEntry]]:
@@ -73,7 +73,7 @@ def _text_batches(entries: Iterable[DedupEntry]) -> Iterator[list[DedupEntry]]:
 
 
 @dataclass(slots=True)
-class _Shelf:
+class _WorkTable:
     """The documents seen so far, column by column."""
 
     ids: list[str] = field(default_factory=list)
@@ -118,9 +118,9 @@ def shingle_signatures(texts: list[str]) -> np.ndarray:
     words, owner = _words(data, len(texts))
     shingles = _shingles(words, owner)
     bins = (shingles >> np.uint64(57)).astype(np.int64)
-    found = np.full(len(texts) * BINS, _EMPTY, dtype=np.uint32)
-    np.minimum.at(found, owner * BINS + bins, (shingles & np.uint64(0xFFFFFFFE)).astype(np.uint32))
-    return _densify(found.reshape(len(texts), BINS))
+    least = np.full(len(texts) * BINS, _EMPTY, dtype=np.uint32)
+    np.minimum.at(least, owner * BINS + bins, (shingles & np.uint64(0xFFFFFFFE)).astype(np.uint32))
+    return _densify(least.reshape(len(texts), BINS))
 
 
 def _words(data: np.ndarray, texts: int) -> tuple[np.ndarray, np.ndarray]:
@@ -164,43 +164,43 @@ def _mix(values: np.ndarray) -> np.ndarray:
     return values ^ (values >> np.uint64(31))
 
 
-def _densify(found: np.ndarray) -> np.ndarray:
+def _densify(sparse: np.ndarray) -> np.ndarray:
     """Fill empty bins from full ones, the same way in every text, so that short texts keep their resemblance."""
-    filled = found.copy()
+    filled = sparse.copy()
     for attempt in range(1, BINS):
         rows, columns = np.nonzero(filled == _EMPTY)
         if not len(rows):
             break
         source = (columns * 37 + attempt * 53) % BINS if attempt < 16 else (columns + attempt) % BINS
-        filled[rows, columns] = found[rows, source]
+        filled[rows, columns] = sparse[rows, source]
     return filled
 
 
-def _candidates(shelf: _Shelf) -> Iterator[tuple[int, int]]:
+def _candidates(table: _WorkTable) -> Iterator[tuple[int, int]]:
     """Pairs that may be the same work, each once; within a crowd a document is paired with a few, not with all."""
-    count, seen = len(shelf.ids), set()
+    count, seen = len(table.ids), set()
     rank = np.empty(count, dtype=np.int64)
-    rank[sorted(range(count), key=shelf.ids.__getitem__)] = np.arange(count)
-    for pair in chain(_by_band(shelf, rank), _by_title(shelf, rank)):
+    rank[sorted(range(count), key=table.ids.__getitem__)] = np.arange(count)
+    for pair in chain(_by_band(table, rank), _by_title(table, rank)):
         key = pair[0] * count + pair[1]
         if key not in seen:
             seen.add(key)
             yield pair
 
 
-def _by_band(shelf: _Shelf, rank: np.ndarray) -> Iterator[tuple[int, int]]:
+def _by_band(table: _WorkTable, rank: np.ndarray) -> Iterator[tuple[int, int]]:
     for start in range(0, BINS - ROWS + 1, ROWS):
-        band = shelf.signatures[:, start : start + ROWS].astype(np.uint64)
+        band = table.signatures[:, start : start + ROWS].astype(np.uint64)
         keys = _mix(np.sum([_mix(band[:, i] + np.uint64(i)) * np.uint64(2 * i + 1) for i in range(ROWS)], axis=0))
         among = np.flatnonzero((band != _EMPTY).all(axis=1))
         yield from _neighbours(keys[among], among, rank)
 
 
-def _by_title(shelf: _Shelf, rank: np.ndarray) -> Iterator[tuple[int, int]]:
+def _by_title(table: _WorkTable, rank: np.ndarray) -> Iterator[tuple[int, int]]:
     """Those that share a title and an author."""
-    owner = np.repeat(np.arange(len(shelf.ids)), np.diff(np.asarray(shelf.ends).astype(np.int64)))
-    titles = np.asarray(shelf.titles)[owner]
-    keys = _mix(_mix(titles) + np.asarray(shelf.authors))
+    owner = np.repeat(np.arange(len(table.ids)), np.diff(np.asarray(table.ends).astype(np.int64)))
+    titles = np.asarray(table.titles)[owner]
+    keys = _mix(_mix(titles) + np.asarray(table.authors))
     titled = titles != 0
     yield from _neighbours(keys[titled], owner[titled], rank)
 
@@ -217,19 +217,19 @@ def _neighbours(keys: np.ndarray, owner: np.ndarray, rank: np.ndarray) -> Iterat
             yield min(a, b), max(a, b)
 
 
-def _is_same_work(shelf: _Shelf, a: int, b: int) -> bool:
-    alike = float(np.mean(shelf.signatures[a] == shelf.signatures[b]))
+def _is_same_work(table: _WorkTable, a: int, b: int) -> bool:
+    alike = float(np.mean(table.signatures[a] == table.signatures[b]))
     if alike >= COPY:
         return True
-    if not shelf.authors_of(a) & shelf.authors_of(b):
+    if not table.authors_of(a) & table.authors_of(b):
         return False
-    titled = bool(shelf.titles[a]) and shelf.titles[a] == shelf.titles[b]
+    titled = bool(table.titles[a]) and table.titles[a] == table.titles[b]
     return alike >= VERSION or (titled and alike >= TITLED)
 
 
-def _copies_of_groups(shelf: _Shelf, pairs: list[tuple[int, int]]) -> dict[str, str]:
+def _copies_of_groups(table: _WorkTable, pairs: list[tuple[int, int]]) -> dict[str, str]:
     """The documents of each connected group but one, mapped to that one."""
-    parent = list(range(len(shelf.ids)))
+    parent = list(range(len(table.ids)))
 
     def root(i: int) -> int:
         while parent[i] != i:
@@ -242,5 +242,5 @@ def _copies_of_groups(shelf: _Shelf, pairs: list[tuple[int, int]]) -> dict[str, 
     best: dict[int, int] = {}
     linked = sorted({i for pair in pairs for i in pair})
     for i in linked:
-        best[root(i)] = min(best.get(root(i), i), i, key=lambda each: (-shelf.lengths[each], shelf.ids[each]))
-    return {shelf.ids[i]: shelf.ids[best[root(i)]] for i in linked if best[root(i)] != i}
+        best[root(i)] = min(best.get(root(i), i), i, key=lambda each: (-table.lengths[each], table.ids[each]))
+    return {table.ids[i]: table.ids[best[root(i)]] for i in linked if best[root(i)] != i}

@@ -118,8 +118,8 @@ class TextView:
     @cached_property
     def function_words(self) -> int | None:
         """How many tokens are function words; None where we have no list for the language."""
-        known = FUNCTION_WORDS.get(self.lang)
-        return None if known is None else sum(n for token, n in self.frequencies.items() if token in known)
+        listed = FUNCTION_WORDS.get(self.lang)
+        return None if listed is None else sum(n for token, n in self.frequencies.items() if token in listed)
 
     @cached_property
     def entropy(self) -> float:

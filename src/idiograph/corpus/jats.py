@@ -77,14 +77,16 @@ def _abstract(meta: Element | None, treatment: Treatment) -> tuple[str, ...]:
 
 def _jats_sections(body: Element | None, treatment: Treatment) -> tuple[tuple[ArticleSection, ...], tuple[str, ...]]:
     """The sections that are prose, in order, and the headings of the others."""
-    kept: list[ArticleSection] = []
+    sections: list[ArticleSection] = []
     dropped: list[str] = []
     if body is not None:
-        _walk(body, treatment, kept, dropped)
-    return tuple(kept), tuple(dropped)
+        _walk(body, treatment, sections, dropped)
+    return tuple(sections), tuple(dropped)
 
 
-def _walk(part: Element, treatment: Treatment, kept: list[ArticleSection], dropped: list[str], depth: int = 0) -> None:
+def _walk(
+    part: Element, treatment: Treatment, sections: list[ArticleSection], dropped: list[str], depth: int = 0
+) -> None:
     if depth > MAX_DEPTH:
         raise InputError(f"the XML is nested deeper than {MAX_DEPTH} elements")
     head = element_text(child_element(part, "title"), _title_swap)
@@ -92,9 +94,9 @@ def _walk(part: Element, treatment: Treatment, kept: list[ArticleSection], dropp
         dropped.append(head)
         return
     if paragraphs := prose(_jats_paragraphs(part, treatment)):
-        kept.append(ArticleSection(head, paragraphs))
+        sections.append(ArticleSection(head, paragraphs))
     for inner in children(part, "sec"):
-        _walk(inner, treatment, kept, dropped, depth + 1)
+        _walk(inner, treatment, sections, dropped, depth + 1)
 
 
 def _jats_paragraphs(part: Element, treatment: Treatment) -> Iterator[str]:

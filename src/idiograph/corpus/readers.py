@@ -208,9 +208,9 @@ def authors_from(value: Any) -> tuple[Author, ...]:
 def author(entry: Any) -> Author:
     if not isinstance(entry, Mapping):
         return Author(str(entry))
-    found = first_of(entry, "id", "halauthorid")
-    known = str(found) if found not in (None, "", "0", 0) else None  # HAL's 0 stands for "not identified"
-    return Author(str(entry.get("name") or ""), known, tuple(map(str, entry.get("affiliations") or ())))
+    number = first_of(entry, "id", "halauthorid")
+    identified = str(number) if number not in (None, "", "0", 0) else None  # HAL's 0 stands for "not identified"
+    return Author(str(entry.get("name") or ""), identified, tuple(map(str, entry.get("affiliations") or ())))
 
 
 def hub_dataset(folder: Path) -> Read:

@@ -184,13 +184,13 @@ def sample_entropy(counts: Iterable[int]) -> Entropy:
     The correction is Chao and Shen's: probabilities are shrunk by the estimated share of the distribution that the
     sample covers, and each term is divided by the chance that it was seen at all.
     """
-    seen = np.array([count for count in counts if count > 0], dtype=np.float64)
-    total = seen.sum()
+    counted = np.array([count for count in counts if count > 0], dtype=np.float64)
+    total = counted.sum()
     if not total:
         return Entropy(0.0, 0.0, 0)
-    share = seen / total
+    share = counted / total
     plain = float(-(share * np.log2(share)).sum())
-    once = float((seen == 1).sum())
+    once = float((counted == 1).sum())
     shrunk = (1 - min(once, total - 1) / total) * share
     chance = -np.expm1(total * np.log1p(-np.minimum(shrunk, 1 - 1e-12)))
     return Entropy(max(0.0, plain), max(0.0, float(-(shrunk * np.log2(shrunk) / chance).sum())), int(total))
@@ -198,16 +198,16 @@ def sample_entropy(counts: Iterable[int]) -> Entropy:
 
 def author_set_sizes(documents_of: Mapping[AuthorSet, int]) -> AuthorSets:
     """From how many documents each set wrote; a document without authors counts as size 0 and belongs to no set."""
-    known = dict(documents_of)
-    nobody = known.pop(frozenset(), 0)
+    by_set = dict(documents_of)
+    nobody = by_set.pop(frozenset(), 0)
     sizes: Counter[int] = Counter()
-    for each, documents in known.items():
+    for each, documents in by_set.items():
         sizes[len(each)] += documents
-    again = [documents for documents in known.values() if documents > 1]
+    again = [documents for documents in by_set.values() if documents > 1]
     documents = sizes.total()
     return AuthorSets(
         sizes=dict(sorted({**sizes, **({0: nobody} if nobody else {})}.items())),
-        sets=len(known),
+        sets=len(by_set),
         recurring=len(again),
         documents_of_recurring=sum(again),
         mean_size=sum(size * n for size, n in sizes.items()) / documents if documents else 0.0,

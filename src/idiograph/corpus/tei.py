@@ -46,7 +46,7 @@ def read_tei(data: bytes, citations: Citations = "mask", formulae: Formulae = "m
 
 def _tei_sections(root: Element, treatment: Treatment) -> tuple[tuple[ArticleSection, ...], tuple[str, ...]]:
     """The sections that are prose, and the headings of the others."""
-    kept, dropped = [], []
+    sections, dropped = [], []
     body = child_element(root, "text", "body")
     for div in [*_loose_body(body), *inner_parts(body, "div")]:
         head = element_text(child_element(div, "head"))
@@ -55,8 +55,8 @@ def _tei_sections(root: Element, treatment: Treatment) -> tuple[tuple[ArticleSec
             continue
         paragraphs = prose(_tei_paragraphs(div, treatment))
         if paragraphs:
-            kept.append(ArticleSection(head, paragraphs))
-    return tuple(kept), tuple(dropped)
+            sections.append(ArticleSection(head, paragraphs))
+    return tuple(sections), tuple(dropped)
 
 
 def _loose_body(body: Element | None) -> list[Element]:
@@ -66,21 +66,21 @@ def _loose_body(body: Element | None) -> list[Element]:
 
 def _tei_paragraphs(div: Element | None, treatment: Treatment) -> list[str]:
     """The paragraphs right under a division; a displayed formula joins the two halves of its sentence."""
-    found: list[str] = []
+    paragraphs: list[str] = []
     waiting = ""  # the formula that the last paragraph runs into
     for part in _blocks(div):
         if tag_name(part) == "formula":
-            waiting = _displayed(part, treatment) if found and not _is_finished(found[-1]) else ""
+            waiting = _displayed(part, treatment) if paragraphs and not _is_finished(paragraphs[-1]) else ""
             continue
         paragraph = treatment.finish_paragraph(element_text(part, lambda inner: _tei_swap(inner, treatment), _SPACED))
-        if waiting and found and paragraph[:1].islower():
-            found[-1] = " ".join(f"{found[-1]}{waiting}{paragraph}".split())
+        if waiting and paragraphs and paragraph[:1].islower():
+            paragraphs[-1] = " ".join(f"{paragraphs[-1]}{waiting}{paragraph}".split())
         elif paragraph:
-            if waiting and found:
-                found[-1] = f"{found[-1]}{waiting}".rstrip()
-            found.append(paragraph)
+            if waiting and paragraphs:
+                paragraphs[-1] = f"{paragraphs[-1]}{waiting}".rstrip()
+            paragraphs.append(paragraph)
         waiting = ""
-    return found
+    return paragraphs
 
 
 def _blocks(div: Element | None) -> Iterator[Element]:
@@ -129,8 +129,8 @@ def _tei_reference(ref: Element) -> str | None:
 
 def _lang(root: Element) -> str:
     body, header = child_element(root, "text"), child_element(root, "teiHeader")
-    found = [each.get(LANG, "") for each in (body, header) if each is not None]
-    return next((lang.lower() for lang in found if lang), "")
+    declared = [each.get(LANG, "") for each in (body, header) if each is not None]
+    return next((lang.lower() for lang in declared if lang), "")
 
 
 def _tei_authors(root: Element) -> Iterator[Author]:
@@ -150,7 +150,7 @@ def _tei_year(header: Element | None) -> int | None:
         *inner_parts(child_element(header, "fileDesc", "publicationStmt"), "date"),
         *inner_parts(child_element(header, "fileDesc"), "date"),
     ]
-    return next((found for date in dates if (found := year_in(date.get("when") or element_text(date)))), None)
+    return next((year for date in dates if (year := year_in(date.get("when") or element_text(date)))), None)
 
 
 def _doi(header: Element | None) -> str:

@@ -109,7 +109,7 @@ class Fetcher:
         """Whether the status and the length promise a file that we want."""
         code, length = response.status_code, response.headers.get("content-length", "")
         if code == 429 or code == 503:
-            self.pace.hold(retry_after(response.headers.get("retry-after")), where)
+            self.pace.pause(retry_after(response.headers.get("retry-after")), where)
         if code == 429:
             raise AskHalAgain("too many requests", detail=f"status {code}")
         if code in (408, 425) or code >= 500:

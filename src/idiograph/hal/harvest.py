@@ -61,11 +61,11 @@ class AskHalAgain(Exception):
 
 @dataclass(frozen=True, slots=True)
 class HalPage:
-    """A page of documents. `next` is the cursor of the next one; `date` the server's clock."""
+    """A page of documents. `next` is the cursor of the next one, `total` how many there are, `date` the server's clock."""
 
     docs: list[Any]
     next: str
-    found: int
+    total: int
     date: str
 
 
@@ -85,7 +85,7 @@ def harvest(out: Path, recipe: HarvestRecipe, progress: Progress | None = None) 
         plan = read_plan(out, recipe)
         if plan is None and recipe.since != LAST and any(path.name[0] != "." for path in out.iterdir()):
             return finished_harvest(out, recipe)
-        since = plan.since if plan else beginning(out, recipe)
+        since = plan.since if plan else start_of_window(out, recipe)
         query.check_window(since, recipe.until)
         with connect_to_hal(recipe) as client:
             return fill_folder(out, plan, HalSearch(client, recipe, since), progress)
@@ -110,11 +110,11 @@ def fill_folder(out: Path, plan: Plan | None, search: "HalSearch", progress: Pro
         plan = begin_harvest(out, recipe, search.since, answer.date)
     journal = PageJournal(out, plan)
     search.passed.update(page["cursor"] for page in journal.pages)
-    while not journal.ended:
+    while not journal.has_ended:
         answer = answer or search.page(journal.cursor, journal.documents)
         journal.add(answer, recipe)
         if progress:
-            progress(journal.documents, min(answer.found, recipe.limit or answer.found), "records")
+            progress(journal.documents, min(answer.total, recipe.limit or answer.total), "records")
         answer = None
     return journal.close(recipe)
 
@@ -138,13 +138,13 @@ class HalSearch:
 
     def page(self, cursor: str, seen: int) -> HalPage:
         """The page at a cursor. An end that comes too early is asked for a second time, and then believed."""
-        answer = self.patiently(cursor)
-        if answer.next == cursor and seen < answer.found:
-            answer = self.patiently(cursor)
+        answer = self.ask_patiently(cursor)
+        if answer.next == cursor and seen < answer.total:
+            answer = self.ask_patiently(cursor)
         self.passed.add(cursor)
         return answer
 
-    def patiently(self, cursor: str) -> HalPage:
+    def ask_patiently(self, cursor: str) -> HalPage:
         """Ask, and ask again after a failure that may pass."""
         wait = self.recipe.backoff
         caller = stamina.RetryingCaller(self.recipe.attempts, None, wait, 60 * wait, wait)
@@ -164,7 +164,7 @@ class HalSearch:
             body = read_hal_body(response, monotonic() + self.recipe.deadline)
         raw = parse_answer(body)
         if "error" in raw:
-            self.refused(raw["error"], known_good)
+            self.raise_refusal(raw["error"], known_good)
         answer = to_answer(raw, cursor, response.headers.get("date", ""))
         if answer.next in self.passed - {cursor}:
             raise AskHalAgain("a cursor that leads back to an earlier page")
@@ -180,7 +180,7 @@ class HalSearch:
         if code != 200:
             raise ServiceError(f"{response.url} answered with status {code}; check --server and --query")
 
-    def refused(self, error: Any, known_good: bool) -> None:
+    def raise_refusal(self, error: Any, known_good: bool) -> None:
         """HAL answers a bad query with status 200 and an error; a query that gave pages before cannot be bad."""
         message = first_text(error.get("msg") if isinstance(error, dict) else error)[:300] or "no reason given"
         if known_good:
@@ -228,12 +228,12 @@ def to_answer(raw: Mapping[str, Any], cursor: str, date: str) -> HalPage:
     """The page in a search result. Solr's cursor stands still exactly when there is nothing left."""
     response, following = raw.get("response"), raw.get("nextCursorMark")
     docs = response.get("docs") if isinstance(response, dict) else None
-    found = response.get("numFound") if isinstance(response, dict) else None
-    if not isinstance(docs, list) or not isinstance(found, int) or not isinstance(following, str) or not following:
+    total = response.get("numFound") if isinstance(response, dict) else None
+    if not isinstance(docs, list) or not isinstance(total, int) or not isinstance(following, str) or not following:
         raise AskHalAgain("JSON that is no search result")
     if bool(docs) == (following == cursor):
         raise AskHalAgain("a page whose cursor does not move on" if docs else "an empty page before the end")
-    return HalPage(docs, following, found, date)
+    return HalPage(docs, following, total, date)
 
 
 class PageJournal:
@@ -264,16 +264,16 @@ class PageJournal:
         return self.pages[-1]["next"] if self.pages else START
 
     @property
-    def ended(self) -> bool:
+    def has_ended(self) -> bool:
         return bool(self.pages) and self.pages[-1]["end"]
 
     def add(self, answer: HalPage, recipe: HarvestRecipe) -> None:
         """Write a page as a shard, then note it."""
-        records, dropped = sort_out(answer.docs, recipe)
+        records, dropped = convert_documents(answer.docs, recipe)
         records = records[: recipe.limit - self.records] if recipe.limit else records
         full = bool(recipe.limit) and self.records + len(records) >= recipe.limit
         entry = {"round": self.plan.round, "page": len(self.pages) + 1, "cursor": self.cursor, "next": answer.next,
-                 "found": answer.found, "records": len(records), "dropped": dropped,
+                 "found": answer.total, "records": len(records), "dropped": dropped,
                  "end": full or answer.next == self.cursor, "limited": full}  # fmt: skip
         if records:
             entry |= self.write(f"{self.plan.round:03d}-{len(self.pages) + 1:06d}.jsonl", records)
@@ -299,8 +299,8 @@ class PageJournal:
         return manifest
 
 
-def sort_out(docs: list[Any], recipe: HarvestRecipe) -> tuple[list[Record], list[list[str]]]:
-    """The documents that make records, and of the others the id and the reason."""
+def convert_documents(docs: list[Any], recipe: HarvestRecipe) -> tuple[list[Record], list[list[str]]]:
+    """The records of those documents that make one, and of the others the id and the reason."""
     records, dropped = [], []
     for doc in docs:
         try:
@@ -356,7 +356,7 @@ def finished_harvest(out: Path, recipe: HarvestRecipe) -> Manifest:
     return manifest
 
 
-def beginning(out: Path, recipe: HarvestRecipe) -> str:
+def start_of_window(out: Path, recipe: HarvestRecipe) -> str:
     """The moment from which to harvest, or nothing for the beginning of the archive."""
     if recipe.since != LAST:
         return query.stamp(query.moment(recipe.since, "--since")) if recipe.since else ""

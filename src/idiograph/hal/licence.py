@@ -37,7 +37,7 @@ def licence_kind(address: str) -> str:
     return next((kind for kind, heads in KINDS.items() if bare.startswith(tuple(map(str.lower, heads)))), "other")
 
 
-def allowed(choice: str) -> frozenset[str] | None:
+def chosen_licences(choice: str) -> frozenset[str] | None:
     """The kinds that `open`, `any` or a list such as `cc-by,cc0` lets through; None lets everything through."""
     if choice == "any":
         return None
@@ -51,5 +51,5 @@ def allowed(choice: str) -> frozenset[str] | None:
 
 def permits(choice: str, address: str) -> bool:
     """Whether a licence's address is among the chosen kinds."""
-    kinds = allowed(choice)
+    kinds = chosen_licences(choice)
     return kinds is None or licence_kind(address) in kinds

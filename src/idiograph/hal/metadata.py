@@ -113,9 +113,9 @@ def signatures_of(doc: Mapping[str, Any], header: TeiHeader) -> tuple[Sequence[S
     """Who signed, from the arrays if they are aligned, or else from the TEI, or else names without numbers."""
     names, roles, numbers = (column(doc.get(f"auth{part}_s")) for part in ("FullName", "Quality", "IdFormPerson"))
     if names and roles and numbers and len(names) == len(roles) == len(numbers):
-        known, places = unique(header.authors), affiliations(doc)
+        people, places = unique(header.authors), affiliations(doc)
         rows = zip(names, roles, numbers, strict=True)
-        return [signature(row, known.get(row[2]), places.get(row[2], ())) for row in rows], True
+        return [signature(row, people.get(row[2]), places.get(row[2], ())) for row in rows], True
     if header.authors:
         return header.authors, True
     return [Signature(clean_name(name), ROLES[0], "") for name in names or ()], False
@@ -128,10 +128,10 @@ def signature(row: tuple[str, str, str], tei: Signature | None, places: tuple[st
 
 def unique(authors: Sequence[Signature]) -> dict[str, Signature]:
     """Authors by number, without numbers that two of them share."""
-    found: dict[str, Signature | None] = {}
+    by_number: dict[str, Signature | None] = {}
     for author in authors:
-        found[author.number] = None if author.number in found else author
-    return {number: author for number, author in found.items() if author and number}
+        by_number[author.number] = None if author.number in by_number else author
+    return {number: author for number, author in by_number.items() if author and number}
 
 
 def person_number(number: str) -> str:
@@ -142,13 +142,13 @@ def person_number(number: str) -> str:
 
 def affiliations(doc: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     """Structure numbers by `form-person`, from `form-person_FacetSep_name_JoinSep_number_FacetSep_structure`."""
-    found: defaultdict[str, list[str]] = defaultdict(list)
+    structures: defaultdict[str, list[str]] = defaultdict(list)
     for text in column(doc.get("authIdHasPrimaryStructure_fs")) or ():
         author, _, structure = text.partition("_JoinSep_")
         key, place = author.partition("_FacetSep_")[0], structure.partition("_FacetSep_")[0]
         if place.isascii() and place.isdigit():
-            found[key].append(place)
-    return {key: tuple(places) for key, places in found.items()}
+            structures[key].append(place)
+    return {key: tuple(places) for key, places in structures.items()}
 
 
 def main_file(doc: Mapping[str, Any], header: TeiHeader) -> File:

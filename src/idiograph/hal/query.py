@@ -5,10 +5,11 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
 from idiograph.errors import InputError, SpecError
-from idiograph.hal.licence import KINDS, allowed
+from idiograph.hal.licence import KINDS, chosen_licences
 from idiograph.hal.metadata import FIELDS, TEI
 from idiograph.recipe import HarvestRecipe
 from idiograph.spec import unknown_choice
+from idiograph.types import HAL_FIELDS
 
 DATES = {
     "indexed": "dateLastIndexed_tdate",
@@ -16,7 +17,6 @@ DATES = {
     "released": "releasedDate_tdate",
     "submitted": "submittedDate_tdate",
 }
-DOMAINS = ("chim", "info", "math", "nlin", "phys", "qfin", "scco", "sde", "sdu", "sdv", "shs", "spi", "stat")
 TEI_ROWS = 200  # a record with its TEI is about 40 KB, and HAL asks for answers of a few megabytes
 
 Pair = tuple[str, str]
@@ -54,10 +54,10 @@ def filters(recipe: HarvestRecipe, since: str) -> Iterable[str]:
     if recipe.lang:
         yield choice("language_s", recipe.lang, r"[a-z]{2,3}", "language such as 'en'")
     if recipe.domain:
-        yield choice("domainAllCode_s", map(known_domain, recipe.domain), r"[a-z0-9.-]+", "domain")
+        yield choice("domainAllCode_s", map(check_domain, recipe.domain), r"[a-z0-9.-]+", "domain")
     if recipe.doctype:
         yield choice("docType_s", (kind.upper() for kind in recipe.doctype), r"[A-Z_]+", "document type such as 'ART'")
-    if kinds := allowed(recipe.licence):
+    if kinds := chosen_licences(recipe.licence):
         yield f"licence_s:({' OR '.join(licence_prefixes(kinds))})"
     if since or recipe.until:
         yield f"{DATES[recipe.date]}:[{since or '*'} TO {end_of_window(recipe.until)}"
@@ -72,9 +72,9 @@ def choice(field: str, values: Iterable[str], shape: str, what: str) -> str:
     return f"{field}:({quoted})"
 
 
-def known_domain(code: str) -> str:
-    if code.partition(".")[0] not in DOMAINS:
-        raise SpecError(unknown_choice("domain", code, DOMAINS))
+def check_domain(code: str) -> str:
+    if code.partition(".")[0] not in HAL_FIELDS:
+        raise SpecError(unknown_choice("domain", code, HAL_FIELDS))
     return code
 
 
@@ -99,11 +99,11 @@ def end_of_window(until: str) -> str:
 def moment(text: str, option: str) -> datetime:
     """A day or a moment, in UTC unless it says otherwise."""
     try:
-        found = datetime.fromisoformat(text)
+        when = datetime.fromisoformat(text)
     except ValueError:
         example = "2024-05-31 or 2024-05-31T12:00:00Z"
         raise InputError(f"{option} '{text}' is not a date; write it like {example}") from None
-    return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+    return when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
 
 
 def stamp(when: datetime) -> str:

@@ -17,8 +17,8 @@ from uuid import uuid4
 from idiograph.seeded import hash_text
 
 HOME = "https://github.com/idiograph/idiograph"
-LONGEST = 300.0  # seconds; a server that asks for more is asked again after this
-GLANCE = 0.01  # seconds between two looks at a lock that another process holds
+LONGEST_RETRY_AFTER = 300.0  # seconds; a server that asks for more is asked again after this
+SECONDS_BETWEEN_LOOKS = 0.01  # seconds between two looks at a lock that another process holds
 
 Sleep = Callable[[float], object]
 
@@ -45,17 +45,17 @@ def site(url: str) -> str:
 
 
 def retry_after(value: str | None, now: Callable[[], datetime] = lambda: datetime.now(UTC)) -> float:
-    """The seconds that a `Retry-After` header asks for, at most `LONGEST`; 0 if it says nothing that we understand.
+    """The seconds that a `Retry-After` header asks for, at most `LONGEST_RETRY_AFTER`; 0 if it says nothing clear.
 
     >>> retry_after("120"), retry_after(None), retry_after("soon")
     (120.0, 0.0, 0.0)
     """
     text = (value or "").strip()
     if text.isascii() and text.isdigit():
-        return min(float(text), LONGEST)
+        return min(float(text), LONGEST_RETRY_AFTER)
     try:
         when = parsedate_to_datetime(text)
-        return min(max((when - now()).total_seconds(), 0.0), LONGEST)
+        return min(max((when - now()).total_seconds(), 0.0), LONGEST_RETRY_AFTER)
     except (TypeError, ValueError):
         return 0.0
 
@@ -81,7 +81,7 @@ class SiteRate:
         if turn > now:
             self.sleep(turn - now)
 
-    def hold(self, seconds: float, where: str = "") -> None:
+    def pause(self, seconds: float, where: str = "") -> None:
         """Ask nothing of this site for so long."""
         with self.lock:
             self.free[where] = max(self.free.get(where, 0.0), self.clock() + seconds)
@@ -109,19 +109,19 @@ class SharedRate(SiteRate):
         folder.mkdir(parents=True, exist_ok=True)
 
     def wait(self, where: str = "") -> None:
-        with self.held(where, ["pace"]) as file:
+        with self.lock_file(where, ["pace"]) as file:
             last, _, seconds = file.read().partition(" ") if file else ("", "", "")
             if last and last != self.name:
                 self.sleep(float(seconds))
             super().wait(where)
-            self.leave(file, self.interval)
+            self.leave_note(file, self.interval)
 
-    def hold(self, seconds: float, where: str = "") -> None:
-        super().hold(seconds, where)
-        with self.held(where, ["pace"]) as file:
-            self.leave(file, seconds)
+    def pause(self, seconds: float, where: str = "") -> None:
+        super().pause(seconds, where)
+        with self.lock_file(where, ["pace"]) as file:
+            self.leave_note(file, seconds)
 
-    def leave(self, file: IO[str] | None, seconds: float) -> None:
+    def leave_note(self, file: IO[str] | None, seconds: float) -> None:
         """Tell whoever comes next."""
         if file:
             file.seek(0)
@@ -130,12 +130,12 @@ class SharedRate(SiteRate):
 
     @contextmanager
     def connection(self, where: str, most: int) -> Iterator[None]:
-        with self.held(where, [str(number) for number in range(most)]):
+        with self.lock_file(where, [str(number) for number in range(most)]):
             yield
 
     @contextmanager
-    def held(self, where: str, names: list[str]) -> Iterator[IO[str] | None]:
-        """The first of some files of a site that can be locked; None if the run is stopped before."""
+    def lock_file(self, where: str, names: list[str]) -> Iterator[IO[str] | None]:
+        """Lock the first of some files of a site that is free; None if the run is stopped before."""
         site = f"{hash_text(where):016x}"
         paths = [self.folder / f"{site}.{name}" for name in names]
         while not self.stop.is_set():
@@ -148,5 +148,5 @@ class SharedRate(SiteRate):
                     file.seek(0)
                     yield file
                     return
-            self.stop.wait(GLANCE)
+            self.stop.wait(SECONDS_BETWEEN_LOOKS)
         yield None

@@ -102,7 +102,7 @@ def locate_records(path: Path) -> Iterator[tuple[int, Record]]:
             place += len(line)
 
 
-class Drawer:
+class RecordLookup:
     """The records of a finished harvest by a key of their ids. They stay on disk: in memory are the keys alone."""
 
     def __init__(self, folder: Path, key: Callable[[str], str]) -> None:

@@ -23,7 +23,7 @@ from idiograph.corpus.filters import SPAN_RULES, TextView, first_fault
 from idiograph.recipe import MineRecipe
 from idiograph.runner import Workers
 from idiograph.text.counts import PARTS, join_terms, term_counts
-from idiograph.text.language import identify_many
+from idiograph.text.language import identify
 from idiograph.text.sentences import Offsets, find_sentences, sentence_runs
 
 ROW_GROUPS_PER_BLOCK = 8  # row groups in a block: 2048 documents
@@ -232,7 +232,7 @@ def in_language(
 ) -> list[list[FoundSpan]]:
     """The spans whose language is the document's; a cloze stands or falls as a whole."""
     doubtful = [span.text for row in rows for span in row if not span.sure]
-    verdicts = iter(list(identify_many(doubtful)))
+    verdicts = map(identify, doubtful)
     step = 3 if name.startswith(CLOZE) else 1
     kept: list[list[FoundSpan]] = []
     for row, lang in zip(rows, langs, strict=True):

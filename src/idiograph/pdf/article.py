@@ -28,17 +28,19 @@ ADDRESS = re.compile(
 
 def read_paper(pages: Iterable[Page]) -> ComposedPaper | None:
     """The article in a PDF's pages, or None when they hold no text."""
-    kept = list(dropwhile(lambda pair: is_cover(pair[0]), ((find_lines(page), page.height) for page in pages)))
-    heads = running_heads([lines for lines, _ in kept], [height for _, height in kept])
-    inner = [[x for x in lines if x not in heads] for lines, _ in kept]
+    pages_of_lines = list(
+        dropwhile(lambda pair: is_cover(pair[0]), ((find_lines(page), page.height) for page in pages))
+    )
+    heads = running_heads([lines for lines, _ in pages_of_lines], [height for _, height in pages_of_lines])
+    inner = [[x for x in lines if x not in heads] for lines, _ in pages_of_lines]
     if not any(inner):
         return None
     design = measure_design(inner)
     title = find_title(inner, design)
     lines = [line for page in inner for line in read_order(page, design) if line not in title]
-    told = join_lines([x.text for x in title], JoinedWords([]))
-    paper = SectionReader(design, lines).paper(told)
-    return paper if paper.paragraphs else SectionReader(design, lines, "body").paper(told)
+    heading = join_lines([x.text for x in title], JoinedWords([]))
+    paper = SectionReader(design, lines).paper(heading)
+    return paper if paper.paragraphs else SectionReader(design, lines, "body").paper(heading)
 
 
 def read_order(lines: Sequence[Line], design: Design) -> list[Line]:
@@ -87,17 +89,17 @@ class SectionReader:
     def paper(self, title: str) -> ComposedPaper:
         for index, line in enumerate(self.lines):
             if self.heads[index]:
-                self.turn(index, line)
+                self.enter_section(index, line)
             else:
                 self.take(index, line)
-        self.settle()
+        self.classify_lead()
         parts = [self.part(draft) for draft in self.drafts]
         abstract = [text for tag, text in self.part(self.abstract).items if tag == "p"]
         return ComposedPaper(title, tuple(abstract), tuple(part for part in parts if part.items))
 
-    def turn(self, index: int, line: Line) -> None:
+    def enter_section(self, index: int, line: Line) -> None:
         """Go over to the section that a heading announces."""
-        kind, early = self.announced(index), self.state in ("front", "abstract")
+        kind, early = self.kind_announced(index), self.state in ("front", "abstract")
         if self.grows(index, line):
             self.drafts[-1].head = join_lines([self.drafts[-1].head, line.text], self.words)
         elif kind == "references":
@@ -111,7 +113,7 @@ class SectionReader:
         elif not early or (kind == "body" and (self.state == "abstract" or self.may_open(index, line))):
             self.open(kind, line.text)
 
-    def announced(self, index: int) -> str:
+    def kind_announced(self, index: int) -> str:
         """The kind of a heading here: "Summary" may be an abstract or a section; after the references all is annex."""
         kind = self.kinds[index]
         if kind == "summary":
@@ -169,7 +171,7 @@ class SectionReader:
         elif self.design.is_body(line.size):
             self.drafts[-1].lines.append(("p", line))
 
-    def settle(self) -> None:
+    def classify_lead(self) -> None:
         """Text before the first heading is the abstract if an introduction follows it, and body otherwise."""
         for index, draft in enumerate(self.drafts):
             if draft.kind == "lead":
@@ -197,7 +199,7 @@ class SectionReader:
 
 def is_run_in(name: re.Pattern[str], line: Line) -> bool:
     """Whether a line begins with a heading that is set off by a sign or by its font: "Abstract. We show"."""
-    found = name.match(line.text)
-    if not found or found.end() == len(line.text):
+    match = name.match(line.text)
+    if not match or match.end() == len(line.text):
         return False
-    return found.group().rstrip()[-1] in ".:—–-" or line.words[0].font != line.words[-1].font
+    return match.group().rstrip()[-1] in ".:—–-" or line.words[0].font != line.words[-1].font

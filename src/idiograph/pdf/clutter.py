@@ -92,17 +92,17 @@ def tables(lines: Sequence[Line], design: Design) -> set[Line]:
 
 def table_runs(lines: Sequence[Line], column: Column, design: Design) -> Iterator[list[list[Line]]]:
     """Tabular rows near each other with no full line of text between them, two at least."""
-    held: list[list[Line]] = []
+    run: list[list[Line]] = []
     for row in rows_of(lines, design.size):
         if is_tabular(row, column):
-            if held and row[0].base - held[-1][0].base > 6 * design.pitch:
-                yield from [held] if len(held) > 1 else []
-                held = []
-            held.append(row)
+            if run and row[0].base - run[-1][0].base > 6 * design.pitch:
+                yield from [run] if len(run) > 1 else []
+                run = []
+            run.append(row)
         elif any(x.width > 0.8 * column.width for x in row):
-            yield from [held] if len(held) > 1 else []
-            held = []
-    yield from [held] if len(held) > 1 else []
+            yield from [run] if len(run) > 1 else []
+            run = []
+    yield from [run] if len(run) > 1 else []
 
 
 def rows_of(lines: Sequence[Line], size: float) -> list[list[Line]]:
@@ -136,10 +136,10 @@ def fill_table(rows: Sequence[Sequence[Line]], lines: Sequence[Line], column: Co
 def is_caption(block: TextBlock, design: Design) -> bool:
     """Whether a block is the legend of a figure or table, not a sentence that begins with one ("Figure 2 shows")."""
     first = block.lines[0]
-    found = CAPTION.match(first.text)
-    if not found:
+    match = CAPTION.match(first.text)
+    if not match:
         return False
-    rest = found["rest"]
+    rest = match["rest"]
     other = not design.is_body(first.size) or first.words[0].font not in design.fonts
     return other or not rest or rest[0] in ".:|-–—" or rest[0].isupper()
 

@@ -75,8 +75,8 @@ def extract(
 
 def pdf_fingerprint(pdfs: Path) -> dict[str, str]:
     """The fingerprint of the PDFs, if `download` made them."""
-    made = (pdfs / MANIFEST).is_file()
-    return {"pdf": read_manifest(pdfs, "pdf", "idiograph download RECORDS -o FOLDER").fingerprint} if made else {}
+    is_ours = (pdfs / MANIFEST).is_file()
+    return {"pdf": read_manifest(pdfs, "pdf", "idiograph download RECORDS -o FOLDER").fingerprint} if is_ours else {}
 
 
 def remove_orphans(out: Path, orphans: list[ExtractEntry], prune: bool) -> None:
@@ -94,16 +94,16 @@ def find_pdfs(folder: Path) -> dict[str, int]:
     """The PDFs under a folder by relative name, in the order of names, with their sizes."""
     if not folder.is_dir():
         raise InputError(f"there is no folder '{folder}' with PDFs; make one: idiograph download RECORDS -o {folder}")
-    found: dict[str, int] = {}
+    sizes: dict[str, int] = {}
     for where, folders, names in os.walk(folder):
         folders[:] = [name for name in folders if not name.startswith(".")]
         for name in names:
             if name.lower().endswith(".pdf") and not name.startswith(".") and (path := Path(where, name)).is_file():
-                found[path.relative_to(folder).as_posix()] = path.stat().st_size
-    if not found:
+                sizes[path.relative_to(folder).as_posix()] = path.stat().st_size
+    if not sizes:
         raise InputError(f"'{folder}' has no PDFs; their names must end in .pdf")
-    refuse_clashes(found)
-    return dict(sorted(found.items()))
+    refuse_clashes(sizes)
+    return dict(sorted(sizes.items()))
 
 
 def refuse_clashes(names: Iterable[str]) -> None:

@@ -70,7 +70,7 @@ class Frame:
     right: float
     top: float
 
-    def turned(self, x: float, y: float, turn: int) -> tuple[float, float]:
+    def rotate(self, x: float, y: float, turn: int) -> tuple[float, float]:
         """A point as seen from the top left corner when text that runs in direction `turn` (quarters) is upright."""
         if turn == 0:
             return x - self.left, self.top - y
@@ -139,8 +139,8 @@ def read_runs(text: pdfium.PdfTextPage, frame: Frame) -> list[TextRun]:
         raw.FPDFText_GetLooseCharBox(page, index, edges)
         left, right = box.left - frame.left, box.right - frame.left
         if run.turn:
-            one, _ = frame.turned(box.left, box.bottom, run.turn)
-            two, _ = frame.turned(box.right, box.top, run.turn)
+            one, _ = frame.rotate(box.left, box.bottom, run.turn)
+            two, _ = frame.rotate(box.right, box.top, run.turn)
             left, right = min(one, two), max(one, two)
         run.chars.append((char, left, right))
     return runs
@@ -163,7 +163,7 @@ def new_run(page: Handle, index: int, item: Handle, frame: Frame) -> TextRun:
     raw.FPDFText_GetCharOrigin(page, index, x, y)
     turn = round(math.atan2(matrix.b, matrix.a) / (math.pi / 2)) % 4
     size = raw.FPDFText_GetFontSize(page, index) * math.hypot(matrix.c, matrix.d)
-    _, base = frame.turned(x.value, y.value, turn)
+    _, base = frame.rotate(x.value, y.value, turn)
     return TextRun(base, max(size, 0.1), font_name(item), turn, [])
 
 
@@ -202,21 +202,21 @@ def join_words(runs: list[TextRun], turn: int) -> Iterator[Word]:
 
 def words_and_spaces(chars: list[tuple[str, float, float]], size: float) -> Iterator[tuple[str, float, float]]:
     """The words of one run and the spaces between them."""
-    held: list[str] = []
+    letters: list[str] = []
     left = right = 0.0
     for char, start, end in chars:
-        if held and (char.isspace() or start - right > 0.2 * size or start < left - size):
-            yield "".join(held), left, right
-            held.clear()
+        if letters and (char.isspace() or start - right > 0.2 * size or start < left - size):
+            yield "".join(letters), left, right
+            letters.clear()
         if char.isspace():
             yield " ", start, end
             continue
-        if not held:
+        if not letters:
             left = start
-        held.append(char)
+        letters.append(char)
         right = end
-    if held:
-        yield "".join(held), left, right
+    if letters:
+        yield "".join(letters), left, right
 
 
 def compose(chars: list[tuple[str, float, float]]) -> list[tuple[str, float, float]]:

@@ -51,7 +51,7 @@ class Grobid:
     """An `Extractor` that asks servers. Checks all of them when it is made, and raises if one is not ready."""
 
     def __init__(self, recipe: ExtractRecipe) -> None:
-        self.recipe, self.stopped, self.turn = recipe, threading.Event(), threading.Condition()
+        self.recipe, self.stopped, self.slot_free = recipe, threading.Event(), threading.Condition()
         timeout = httpx2.Timeout(recipe.timeout, connect=10.0, pool=None)
         self.client = httpx2.Client(timeout=timeout, limits=httpx2.Limits(max_connections=None), trust_env=False)
         try:
@@ -64,8 +64,8 @@ class Grobid:
 
     def close(self) -> None:
         self.stopped.set()
-        with self.turn:
-            self.turn.notify_all()
+        with self.slot_free:
+            self.slot_free.notify_all()
         self.client.close()
 
     def meet(self, url: str) -> Server:
@@ -102,15 +102,15 @@ class Grobid:
             return None
 
     def pool(self, url: str) -> int:
-        found = self.ask(f"{url}/api/health")
-        pool = found.get("pool") if isinstance(found, dict) else None
+        health = self.ask(f"{url}/api/health")
+        pool = health.get("pool") if isinstance(health, dict) else None
         size = pool.get("maxActive") if isinstance(pool, dict) else None
         return size if isinstance(size, int) and size > 0 else POOL
 
     def version(self, url: str) -> str:
-        found = self.ask(f"{url}/api/version")
-        said = found.get("version") if isinstance(found, dict) else None
-        return said if isinstance(said, str) and re.fullmatch(r"[\w.+-]{1,40}", said) else "of unknown version"
+        answer = self.ask(f"{url}/api/version")
+        number = answer.get("version") if isinstance(answer, dict) else None
+        return number if isinstance(number, str) and re.fullmatch(r"[\w.+-]{1,40}", number) else "of unknown version"
 
     def __call__(self, pdf: Path) -> Extraction:
         """Ask until there is an answer about the document, or patience is at its end."""
@@ -141,7 +141,7 @@ class Grobid:
 
     def take(self) -> Server:
         """A place at the server that has most of them free; waits for one, and raises if no server is left."""
-        with self.turn:
+        with self.slot_free:
             while True:
                 up = [server for server in self.servers if not server.down]
                 if not up or self.stopped.is_set():
@@ -153,12 +153,12 @@ class Grobid:
                 if best.free:
                     best.free -= 1
                     return best
-                self.turn.wait()
+                self.slot_free.wait()
 
     def give_back(self, server: Server) -> None:
-        with self.turn:
+        with self.slot_free:
             server.free += 1
-            self.turn.notify_all()
+            self.slot_free.notify_all()
 
     def probe(self, server: Server, error: Exception) -> None:
         """After a lost connection, see whether a server is there or comes back; one that does not is left alone."""
@@ -169,8 +169,8 @@ class Grobid:
             while problem := self.await_ready(server.url):
                 if time.monotonic() > deadline or self.stopped.wait(min(1.0, self.recipe.wait)):
                     server.down = True
-                    with self.turn:
-                        self.turn.notify_all()
+                    with self.slot_free:
+                        self.slot_free.notify_all()
                     raise AskGrobidAgain(Extraction(502, reason=LOST.reason, detail=problem, passing=True)) from error
 
     def send(self, server: Server, pdf: Path) -> Extraction:
@@ -218,19 +218,19 @@ def judge_answer(status: int, body: bytes) -> Extraction:
         raise AskGrobidAgain(
             Extraction(status, reason="server busy", detail=f"status {status} each time", passing=True)
         )
-    found = STATUS.match(text) or STATUS.search(describe_error(text))
-    if found:
-        return Extraction(status, reason=found[1], detail=found[2][:300])
+    failure = STATUS.match(text) or STATUS.search(describe_error(text))
+    if failure:
+        return Extraction(status, reason=failure[1], detail=failure[2][:300])
     return Extraction(status, reason=f"status {status}", detail=text[:300], passing=status >= 500)
 
 
 def describe_error(text: str) -> str:
     """The description in the JSON form of an error."""
     try:
-        found = json.loads(text)
+        error = json.loads(text)
     except ValueError:
         return ""
-    return str(found.get("description", "")) if isinstance(found, dict) else ""
+    return str(error.get("description", "")) if isinstance(error, dict) else ""
 
 
 def not_tei(body: bytes) -> str:

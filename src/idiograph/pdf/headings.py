@@ -83,7 +83,7 @@ def is_heading(line: Line, above: Line | None, below: Line | None, design: Desig
         return True
     inked = [w for w in line.words if any(c.isalpha() for c in w.text)]
     short = is_narrow(line, design)
-    apart = after or starts_apart(line, above, design)
+    apart = after or has_space_above(line, above, design)
     bold = all(BOLD.search(w.font) for w in inked) and not any(map(BOLD.search, design.fonts))
     if bold or is_capitals(letters):
         return apart and (short or not ends_sentence(line.text))
@@ -102,7 +102,7 @@ def is_capitals(letters: Sequence[str]) -> bool:
     return len(letters) > 3 and sum(c.isupper() for c in letters) > 0.9 * len(letters)
 
 
-def starts_apart(line: Line, above: Line | None, design: Design) -> bool:
+def has_space_above(line: Line, above: Line | None, design: Design) -> bool:
     """Whether more than the usual space is above a line, or another column or page."""
     if above is None or above.page != line.page or line.base < above.base:
         return True

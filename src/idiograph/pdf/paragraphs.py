@@ -17,8 +17,8 @@ def is_sentence_like(text: str) -> bool:
     """Whether a paragraph is made of words; labels of figures and rests of tables are not."""
     words = text.split()
     letters = sum(c.isalpha() for c in text)
-    told = len(words) > 3 or letters > 30 or (len(words) > 1 and ends_sentence(text))  # not all scripts have spaces
-    return told and letters > 0.5 * len(text.replace(" ", ""))
+    enough = len(words) > 3 or letters > 30 or (len(words) > 1 and ends_sentence(text))  # not all scripts have spaces
+    return enough and letters > 0.5 * len(text.replace(" ", ""))
 
 
 def group_lines(lines: Sequence[tuple[str, Line]], design: Design) -> list[tuple[str, list[Line]]]:

@@ -117,10 +117,10 @@ class Grammar:
 
     def named(self, values: NDArray[np.float64]) -> dict[str, dict[str, float]]:
         """One value per word, as slot → word → value; slots without a choice are left out."""
-        found: dict[str, dict[str, float]] = {}
+        shares_of: dict[str, dict[str, float]] = {}
         for owner, word, value in zip(self.habits.owner, self.words, values.tolist(), strict=True):
-            found.setdefault(self.names[owner], {})[word] = value
-        return {name: shares for name, shares in found.items() if len(shares) > 1}
+            shares_of.setdefault(self.names[owner], {})[word] = value
+        return {name: shares for name, shares in shares_of.items() if len(shares) > 1}
 
 
 @cache

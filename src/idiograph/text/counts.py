@@ -67,9 +67,9 @@ def term_counts(texts: Iterable[str]) -> Terms:
     """The words of each text, whatever their case."""
     codes, sizes, words, times = _Codes(), [], [np.zeros(0, np.uint16)], [np.zeros(0, np.uint8)]
     for text in texts:
-        found, counts = np.unique([codes[word] for word in WORD.findall(text.lower())], return_counts=True)
-        sizes.append(len(found))
-        words.append(found.astype(np.uint16))
+        distinct, counts = np.unique([codes[word] for word in WORD.findall(text.lower())], return_counts=True)
+        sizes.append(len(distinct))
+        words.append(distinct.astype(np.uint16))
         times.append(np.minimum(counts, 255).astype(np.uint8))
     return Terms(np.array(sizes, dtype=np.uint16), np.concatenate(words), np.concatenate(times))
 
@@ -91,10 +91,10 @@ class Lexicon:
 
     def scores(self, anchors: Longs, candidates: Longs) -> Floats:
         """BM25 of each anchor as a query against its own row of candidates: (anchors, candidates)."""
-        found = np.zeros(candidates.shape, dtype=np.float32)
+        scores = np.zeros(candidates.shape, dtype=np.float32)
         for at in range(0, len(anchors), CHUNK):
-            found[at : at + CHUNK] = self._chunk(anchors[at : at + CHUNK], candidates[at : at + CHUNK])
-        return found
+            scores[at : at + CHUNK] = self._chunk(anchors[at : at + CHUNK], candidates[at : at + CHUNK])
+        return scores
 
     def _chunk(self, anchors: Longs, candidates: Longs) -> Floats:
         table = np.zeros((len(anchors), VOCABULARY), dtype=np.float32)

@@ -36,13 +36,13 @@ def find_sentences(text: str, lang: str = "en", abbreviations: Abbreviations = "
     ['See Smith et al. (2001).', 'We go on.']
     """
     joined = goes_on if abbreviations == "ours" else was_merged
-    found: Offsets = []
+    sentences: Offsets = []
     for start, end in split_generally(text, lang):
-        if found and joined(text, found[-1], start):
-            found[-1] = (found[-1][0], end)
+        if sentences and joined(text, sentences[-1], start):
+            sentences[-1] = (sentences[-1][0], end)
         else:
-            found.append((start, end))
-    return found
+            sentences.append((start, end))
+    return sentences
 
 
 def split_generally(text: str, lang: str) -> Iterator[tuple[int, int]]:
