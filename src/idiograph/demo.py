@@ -109,26 +109,26 @@ def evaluate_methods(triplets: Path, style: Style, tell: Progress) -> tuple[Repo
 def leave_out(documents: Sequence[Document]) -> set[str]:
     """One text of each writer, on topics that go round."""
     topics = sorted({d.domains[0] for d in documents})
-    found = set()
+    left_out = set()
     for number, writer in enumerate(sorted({d.author_set for d in documents}, key=min)):
         wanted = [topics[(number + step) % len(topics)] for step in range(len(topics))]
         own = {d.domains[0]: d.id for d in documents if d.author_set == writer}
-        found.add(next(own[topic] for topic in wanted if topic in own))
-    return found
+        left_out.add(next(own[topic] for topic in wanted if topic in own))
+    return left_out
 
 
 def attribute_questions(documents: Sequence[Document], folder: Path, style: Style, tell: Progress) -> tuple[Asked, ...]:
     unseen = leave_out(documents)
     tell(0, 1, "index")
     index = Index.build((d for d in documents if d.id not in unseen), folder, style, source="anthology")
-    found = []
+    answers = []
     for number, document in enumerate(d for d in documents if d.id in unseen):
         tell(number, len(unseen), f"attribute {document.id}")
         answer = attribute(document.text, index, k=100, unknown=0.0)  # the reader is told that all writers are indexed
         rank = 1 + [set(c.authors) for c in answer.candidates].index(set(document.author_set))
         writer = document.authors[0].name
-        found.append(Asked(document.title, document.domains[0], writer, document.text, rank, answer.candidates[0]))
-    return tuple(found)
+        answers.append(Asked(document.title, document.domains[0], writer, document.text, rank, answer.candidates[0]))
+    return tuple(answers)
 
 
 def judge_answers(scores: np.ndarray, documents: Sequence[Document]) -> dict[tuple[int, int], float]:
@@ -136,12 +136,12 @@ def judge_answers(scores: np.ndarray, documents: Sequence[Document]) -> dict[tup
     pairs = list(combinations(range(len(documents)), 2))
     writers = [documents[a].author_set | documents[b].author_set for a, b in pairs]
     count = [len(d.text.split()) for d in documents]
-    found = Scored(
+    known = Scored(
         np.array([scores[pair] for pair in pairs]),
         effective_count([count[a] for a, _ in pairs], [count[b] for _, b in pairs]),
         np.array([documents[a].author_set == documents[b].author_set for a, b in pairs]),
     )
-    return dict(zip(pairs, cross_fit(found, writers).tolist(), strict=True))
+    return dict(zip(pairs, cross_fit(known, writers).tolist(), strict=True))
 
 
 def cost_of(ratios: dict[tuple[int, int], float], documents: Sequence[Document]) -> float:

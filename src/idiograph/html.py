@@ -33,11 +33,11 @@ def render(template: str, **values: Any) -> str:
 
 def cut_at_marks(text: str, marks: Sequence[tuple[int, int, ShadedPiece]]) -> list[ShadedPiece]:
     """A text cut at marks (start, end, what to show there), in order; what lies between them is plain."""
-    found, at = [], 0
+    pieces, at = [], 0
     for start, end, piece in sorted(marks, key=lambda mark: mark[:2]):
         if start > at:
-            found.append(ShadedPiece(text[at:start]))
+            pieces.append(ShadedPiece(text[at:start]))
         if end > max(at, start):
-            found.append(ShadedPiece(text[max(at, start) : end], piece.patch, piece.partner, piece.shade, piece.note))
+            pieces.append(ShadedPiece(text[max(at, start) : end], piece.patch, piece.partner, piece.shade, piece.note))
             at = end
-    return [*found, ShadedPiece(text[at:])] if at < len(text) else found
+    return [*pieces, ShadedPiece(text[at:])] if at < len(text) else pieces

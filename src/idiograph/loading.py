@@ -89,16 +89,16 @@ def terms(name: str) -> list[tuple[float, str]]:
     >>> terms("default@word+0.5*ngrams"), terms("default")
     ([(1.0, 'default@word'), (0.5, 'ngrams')], [(1.0, 'default')])
     """
-    found: list[tuple[float, str]] = []
+    weighted: list[tuple[float, str]] = []
     for term in [name] if Path(name).exists() else name.split("+"):
         weight, star, ranker = term.partition("*")
         try:
-            found.append((float(weight), ranker) if star else (1.0, term))
+            weighted.append((float(weight), ranker) if star else (1.0, term))
         except ValueError:
             raise SpecError(f"'{weight}' is no weight; write for example default+0.5*ngrams") from None
-    if not all(ranker for _, ranker in found):
+    if not all(ranker for _, ranker in weighted):
         raise SpecError(f"'{name}' adds up nothing; write for example default+0.5*ngrams")
-    return found
+    return weighted
 
 
 def model_and_grain(name: str) -> tuple[str, str | None]:

@@ -15,7 +15,7 @@ from idiograph.answer.habits import compare_habits, habit_rates, norms, norms_of
 from idiograph.answer.likelihood import Calibration
 from idiograph.answer.openset import IndexCalibration, open_answer, straight
 from idiograph.answer.report import text_strips
-from idiograph.answer.rolling import path, rolling
+from idiograph.answer.rolling import likeliest_owners, rolling
 from idiograph.errors import InputError, TooShort
 from idiograph.index.index import Index
 from idiograph.synth.anthology import anthology
@@ -100,10 +100,10 @@ def test_windows_of_a_text_by_two_hands_lean_to_their_writers(index):
 
 def test_the_likeliest_path_changes_hands_once_where_the_evidence_does():
     llr = np.array([[2.0, -2.0]] * 6 + [[-2.0, 2.0]] * 6)
-    assert path(llr, share=1.0) == (0,) * 6 + (1,) * 6
+    assert likeliest_owners(llr, share=1.0) == (0,) * 6 + (1,) * 6
     llr[2] = [-0.5, 0.5]  # a doubtful window inside a part is no change of hand
-    assert path(llr, share=1.0) == (0,) * 6 + (1,) * 6
-    assert path(np.full((5, 2), -1.0), share=1.0) == (-1,) * 5
+    assert likeliest_owners(llr, share=1.0) == (0,) * 6 + (1,) * 6
+    assert likeliest_owners(np.full((5, 2), -1.0), share=1.0) == (-1,) * 5
 
 
 def test_the_path_is_the_best_of_all_paths():
@@ -117,7 +117,7 @@ def test_the_path_is_the_best_of_all_paths():
             return sum(gain[at, owner] for at, owner in enumerate(owners)) - 2.0 * changes
 
         best = max(product(range(3), repeat=5), key=worth)
-        assert worth([2 if o < 0 else o for o in path(llr, 1.0)]) == pytest.approx(worth(best))
+        assert worth([2 if o < 0 else o for o in likeliest_owners(llr, 1.0)]) == pytest.approx(worth(best))
 
 
 def test_too_short_a_text_has_no_parts(index):

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from idiograph.answer.kinds import kind_rates, ranges_of_texts, unlike_ranges
-from idiograph.answer.pairs import labelled_pairs, open_mixture, open_pairs
+from idiograph.answer.pairs import open_mixture, open_pairs, split_label
 from idiograph.errors import SpecError
 from idiograph.recipe import CalibrateRecipe
 from idiograph.synth.anthology import anthology
@@ -82,10 +82,10 @@ def test_a_mixture_has_the_pairs_of_every_folder_and_names_them(anthology_corpus
 def test_a_folder_may_have_a_label_of_its_own(tmp_path):
     folder = tmp_path / "a@b"
     folder.mkdir()
-    assert labelled_pairs(str(folder), "set") == (folder, "set")  # a folder with an @ in its name is a folder
-    assert labelled_pairs(f"{folder}@last", "set") == (folder, "last")
+    assert split_label(str(folder), "set") == (folder, "set")  # a folder with an @ in its name is a folder
+    assert split_label(f"{folder}@last", "set") == (folder, "last")
     with pytest.raises(SpecError, match=r"unknown label 'lst'; choose from .*did you mean 'last'"):
-        labelled_pairs("corpus@lst", "set")
+        split_label("corpus@lst", "set")
 
 
 def test_a_calibration_that_comes_with_the_package_is_for_the_model_that_does():

@@ -97,19 +97,19 @@ def attribute(
     index.refuse_empty()
     everybody = author_sets_of(index, by)
     closed = bool(candidates)
-    wanted = everybody.named(candidates) if closed else np.ones(len(everybody.keys), bool)
+    wanted = everybody.with_names(candidates) if closed else np.ones(len(everybody.keys), bool)
     also = wanted if closed else None
-    found = rank_candidates(index, everybody, index.embed(asked), exclude=exclude, also=also, exact=exact).of(wanted)
-    if not len(found):
+    ranking = rank_candidates(index, everybody, index.embed(asked), exclude=exclude, also=also, exact=exact).of(wanted)
+    if not len(ranking):
         raise InputError(f"no author of index '{index.where}' is among the candidates")
     known = calibration_of_index(index, by)
     length = sum(len(one.split()) for one in texts)
-    ratios = known.calibration.ratios(found.z, np.full(len(found), size_of(length)))
-    none = open_answer(known, float(found.z[0]), size_of(length), 0.0 if closed else unknown)
-    chances = shares_of_ratios(ratios, found.weights) * (1 - none.probability)
-    proofs = gather_evidence(index, everybody, asked, found.take(np.arange(min(k, len(found)))), known)
+    ratios = known.calibration.ratios(ranking.z, np.full(len(ranking), size_of(length)))
+    none = open_answer(known, float(ranking.z[0]), size_of(length), 0.0 if closed else unknown)
+    chances = shares_of_ratios(ratios, ranking.weights) * (1 - none.probability)
+    proofs = gather_evidence(index, everybody, asked, ranking.take(np.arange(min(k, len(ranking)))), known)
     best = [
-        make_candidate(everybody, found, at, (float(ratios[at]), float(chances[at])), proof, exclude)
+        make_candidate(everybody, ranking, at, (float(ratios[at]), float(chances[at])), proof, exclude)
         for at, proof in enumerate(proofs)
     ]
     return Attribution(tuple(best), none, stands_alone(best, none, closed), known.calibration, length, len(asked))
@@ -127,33 +127,33 @@ def shares_of_ratios(ratios: NDArray[np.float64], weights: NDArray[np.float64]) 
     return odds / (weights @ odds)
 
 
-def stands_alone(found: Sequence[Candidate], none: OpenSetAnswer, closed: bool) -> bool:
+def stands_alone(candidates: Sequence[Candidate], none: OpenSetAnswer, closed: bool) -> bool:
     """Does nobody stand out? Said of an open set where its calibrated answer is not for somebody in the index."""
     from idiograph.answer.likelihood import INCONCLUSIVE
 
-    return found[0].llr < INCONCLUSIVE or (not closed and none.llr < INCONCLUSIVE)
+    return candidates[0].llr < INCONCLUSIVE or (not closed and none.llr < INCONCLUSIVE)
 
 
 def make_candidate(
     everybody: IndexAuthors,
-    found: Ranking,
+    ranking: Ranking,
     at: int,
-    said: tuple[float, float],
+    ratio_and_chance: tuple[float, float],
     proof: tuple[Evidence, ...],
     exclude: Sequence[str],
 ) -> Candidate:
-    llr, chance = said
-    who = int(found.who[at])
+    llr, chance = ratio_and_chance
+    who = int(ranking.who[at])
     count = sum(everybody.documents[d] not in exclude for d in everybody.documents_of(who).tolist())
-    about = (everybody.keys[who], everybody.names[who], float(found.scores[at]))
+    about = (everybody.keys[who], everybody.names[who], float(ranking.scores[at]))
     return Candidate(*about, llr, ratio_in_words(llr), chance, count, proof)
 
 
 def gather_evidence(
-    index: Index, everybody: IndexAuthors, asked: Sequence[str], found: Ranking, known: IndexCalibration
+    index: Index, everybody: IndexAuthors, asked: Sequence[str], ranking: Ranking, known: IndexCalibration
 ) -> list[tuple[Evidence, ...]]:
     """For each candidate the best passage pair of their nearest documents."""
-    places = [best_pairs(everybody, found.matches, int(who)) for who in found.who]
+    places = [best_pairs(everybody, ranking.matches, int(who)) for who in ranking.who]
     used = sorted({row for each in places for _, row, _ in each})
     passage = dict(zip(used, index.passages_at(used), strict=True))
     return [tuple(show_passage(asked[i], passage[row], score, known) for i, row, score in each) for each in places]

@@ -52,19 +52,19 @@ class IndexAuthors:
 
     @cached_property
     def _of_person(self) -> dict[str, list[int]]:
-        found: dict[str, list[int]] = {}
+        candidates: dict[str, list[int]] = {}
         for at, key in enumerate(self.keys):
             for person in key:
-                found.setdefault(person, []).append(at)
-        return found
+                candidates.setdefault(person, []).append(at)
+        return candidates
 
     def of_people(self, people: frozenset[str]) -> Bools:
         """Which candidates consist of some of these people alone."""
-        found = np.zeros(len(self.keys), bool)
-        found[
+        wanted = np.zeros(len(self.keys), bool)
+        wanted[
             [at for person in people for at in self._of_person.get(person, ()) if people.issuperset(self.keys[at])]
         ] = True
-        return found
+        return wanted
 
     def documents_of(self, who: int) -> Ints:
         return self.members[self.starts[who] : self.starts[who] + self.sizes[who]]
@@ -87,9 +87,9 @@ class IndexAuthors:
         owner = self.owner[passages]
         order = np.argsort(owner, kind="stable")
         seen, first = np.unique(owner[order], return_index=True)
-        found = np.full(len(self.documents), np.nan)
-        found[seen] = np.maximum.reduceat(scores[:, order], first, axis=1).mean(axis=0, dtype=np.float64)
-        return found
+        nearness = np.full(len(self.documents), np.nan)
+        nearness[seen] = np.maximum.reduceat(scores[:, order], first, axis=1).mean(axis=0, dtype=np.float64)
+        return nearness
 
     def scores(self, near: Floats) -> Floats:
         """How near each candidate is; NaN for one without a document that counts.
@@ -105,7 +105,7 @@ class IndexAuthors:
             share = np.add.reduceat(odds, self.starts) / np.add.reduceat(counts, self.starts, dtype=np.int64)
             return best + np.log(share) / SOFT_MAXIMUM_SHARPNESS
 
-    def named(self, wanted: Iterable[str]) -> Bools:
+    def with_names(self, wanted: Iterable[str]) -> Bools:
         """Which candidates are among the people asked about, by id or by name."""
         names = set(map(fold, wanted))
         mine = zip(self.keys, self.names, strict=True)
@@ -120,20 +120,22 @@ def author_sets_of(index: Index, by: str = "set") -> IndexAuthors:
 
 
 def gather_authors(index: Index, by: str) -> IndexAuthors:
-    found: dict[tuple[str, ...], list[int]] = {}
+    documents_of: dict[tuple[str, ...], list[int]] = {}
     names: dict[tuple[str, ...], tuple[str, ...]] = {}
     for at, document in enumerate(index.documents):
         people = list(zip(document.authors, document.names, strict=True))
         for group in [people] if by == "set" else [[one] for one in people]:
             key = tuple(author for author, _ in group)
             names.setdefault(key, tuple(name for _, name in group))
-            found.setdefault(key, []).append(at)
-    if not found:
+            documents_of.setdefault(key, []).append(at)
+    if not documents_of:
         raise InputError(f"no document of index '{index.where}' names an author")
-    members = np.array([at for rows in found.values() for at in rows], np.int64)
-    sizes = np.array([len(rows) for rows in found.values()], np.int64)
+    members = np.array([at for rows in documents_of.values() for at in rows], np.int64)
+    sizes = np.array([len(rows) for rows in documents_of.values()], np.int64)
     ids = tuple(document.id for document in index.documents)
-    return IndexAuthors(tuple(found), tuple(names[key] for key in found), ids, index.owner, members, sizes)
+    return IndexAuthors(
+        tuple(documents_of), tuple(names[key] for key in documents_of), ids, index.owner, members, sizes
+    )
 
 
 @dataclass(frozen=True, slots=True)

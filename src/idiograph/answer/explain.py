@@ -41,13 +41,13 @@ class Explanation:
     def best(self, count: int = 10) -> list[tuple[str, str, Match]]:
         """The matches that stand out most: most similar first, each place in the second text once."""
         seen: set[tuple[int, int]] = set()
-        found = []
+        best = []
         for match in sorted(self.matches, key=lambda m: -m.similarity):
             place = (match.other_start, match.other_end)
             if not match.from_b and place not in seen:
                 seen.add(place)
-                found.append((self.a[match.start : match.end], self.b[match.other_start : match.other_end], match))
-        return found[:count]
+                best.append((self.a[match.start : match.end], self.b[match.other_start : match.other_end], match))
+        return best[:count]
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -76,12 +76,12 @@ def one_way_matches(
     similar: NDArray[np.float32], one: Patches, two: Patches, share: float, from_b: bool
 ) -> list[Match]:
     best = similar.argmax(axis=1)
-    found = []
+    matches = []
     for i, j in enumerate(best):
         (start, end), (other_start, other_end) = one.chars[i].tolist(), two.chars[j].tolist()
         value = float(similar[i, j])
-        found.append(Match(start, end, other_start, other_end, value, value * share, from_b))
-    return found
+        matches.append(Match(start, end, other_start, other_end, value, value * share, from_b))
+    return matches
 
 
 def without_patches(text: str, places: Sequence[tuple[int, int]]) -> str:
@@ -90,8 +90,8 @@ def without_patches(text: str, places: Sequence[tuple[int, int]]) -> str:
     >>> without_patches("one two three", [(4, 8)])
     'one three'
     """
-    kept, at = [], 0
+    runs, at = [], 0
     for start, end in sorted(places):
-        kept.append(text[at:start])
+        runs.append(text[at:start])
         at = max(at, end)
-    return "".join([*kept, text[at:]])
+    return "".join([*runs, text[at:]])

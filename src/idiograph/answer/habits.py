@@ -92,16 +92,16 @@ def habit_rates(text: str, lang: str = "en") -> dict[str, float]:
     lower = text.lower()
     tokens = LETTER_TOKEN.findall(lower)
     count = max(sum(t[0].isalpha() for t in tokens), 1)
-    found: dict[str, float] = {}
+    rates: dict[str, float] = {}
     function = FUNCTION_WORDS.get(lang, FUNCTION_WORDS["en"])
     for token in tokens:
         key = f"function word|{token}" if token in function else f"mark|{MARKS[token]}" if token in MARKS else ""
         if key:
-            found[key] = found.get(key, 0.0) + 1000 / count
+            rates[key] = rates.get(key, 0.0) + 1000 / count
     if lang == "en":
-        found |= {f"connective|{c}": n for c in CONNECTIVES if (n := 1000 * occurrences(lower, c) / count)}
-        found |= dict(spelling_habits(lower))
-    return found | rhythm(text, lang)
+        rates |= {f"connective|{c}": n for c in CONNECTIVES if (n := 1000 * occurrences(lower, c) / count)}
+        rates |= dict(spelling_habits(lower))
+    return rates | rhythm(text, lang)
 
 
 def occurrences(text: str, phrase: str) -> int:
@@ -176,7 +176,7 @@ def compare_habits(a: str, b: str, known: Norms | None = None, lang: str = "en")
 
 
 def average_habits(text: str, lang: str) -> dict[str, float]:
-    found = [habit_rates(piece, lang) for piece in text_pieces(text)]
-    names = {name for one in found for name in one}
+    rates = [habit_rates(piece, lang) for piece in text_pieces(text)]
+    names = {name for one in rates for name in one}
     share = ("variant|",)
-    return {n: float(np.mean([one.get(n, 0.0) for one in found if n in one or not n.startswith(share)])) for n in names}
+    return {n: float(np.mean([one.get(n, 0.0) for one in rates if n in one or not n.startswith(share)])) for n in names}

@@ -64,9 +64,9 @@ class Calibration:
         return asdict(self)
 
     @classmethod
-    def from_json(cls, found: dict[str, Any]) -> "Calibration":
-        listed = {name: tuple(found[name]) for name in ("weights", "sizes")}
-        return cls(**{**found, **listed, "knots": tuple((float(x), float(y)) for x, y in found["knots"])})
+    def from_json(cls, saved: dict[str, Any]) -> "Calibration":
+        listed = {name: tuple(saved[name]) for name in ("weights", "sizes")}
+        return cls(**{**saved, **listed, "knots": tuple((float(x), float(y)) for x, y in saved["knots"])})
 
 
 @dataclass(frozen=True)
@@ -94,45 +94,45 @@ def score_columns(scores: Floats, sizes: Floats) -> Floats:
     return np.stack([np.ones_like(scores), scores, sizes, scores * sizes], axis=1)
 
 
-def fit_scores(found: Scored, style: str, source: str, method: str = "logistic") -> Calibration:
+def fit_scores(pairs: Scored, style: str, source: str, method: str = "logistic") -> Calibration:
     """Learn what scores mean. Both kinds of pair weigh the same, whatever their number."""
-    same, different = int(found.same.sum()), int((~found.same).sum())
+    same, different = int(pairs.same.sum()), int((~pairs.same).sum())
     if min(same, different) < MIN_PAIRS_TO_CALIBRATE:
         raise InputError(
             f"only {same} same-author and {different} different-author pairs to calibrate on; {MIN_PAIRS_TO_CALIBRATE} of each "
             "are needed: give at least two documents of several authors"
         )
-    ends = (float(found.sizes.min()), float(found.sizes.max()))
-    weights = fit_line(found, ends)
+    ends = (float(pairs.sizes.min()), float(pairs.sizes.max()))
+    weights = fit_line(pairs, ends)
     plain = Calibration(weights, -np.inf, np.inf, ends, same, different, style, source, method)
-    raw = plain.unbounded(found.scores, found.sizes)
-    curved = replace(plain, knots=CURVES[method](raw, found.same))
-    low, high = bounds_of_ratios(curved.unbounded(found.scores, found.sizes), found.same)
+    raw = plain.unbounded(pairs.scores, pairs.sizes)
+    curved = replace(plain, knots=CURVES[method](raw, pairs.same))
+    low, high = bounds_of_ratios(curved.unbounded(pairs.scores, pairs.sizes), pairs.same)
     return replace(curved, low=low, high=high)
 
 
-def fit_line(found: Scored, ends: tuple[float, float]) -> tuple[float, float, float, float]:
+def fit_line(pairs: Scored, ends: tuple[float, float]) -> tuple[float, float, float, float]:
     """The weights, from a slope at either end of the sizes; a slope that would count against one hand is set to 0."""
-    kept = [True, True]
+    slopes = [True, True]
     low, high, weights = 0.0, 0.0, np.zeros(4)
     for _ in range(3):
-        low, high, weights = fit_slopes(found, ends, kept)
+        low, high, weights = fit_slopes(pairs, ends, slopes)
         if min(low, high) >= 0:
             break
-        kept = [kept[0] and low >= 0, kept[1] and high >= 0]
+        slopes = [slopes[0] and low >= 0, slopes[1] and high >= 0]
     return (float(weights[0]), float(weights[1]), float(weights[2]), float(weights[3]))
 
 
-def fit_slopes(found: Scored, ends: tuple[float, float], kept: Sequence[bool]) -> tuple[float, float, Floats]:
+def fit_slopes(pairs: Scored, ends: tuple[float, float], slopes: Sequence[bool]) -> tuple[float, float, Floats]:
     """The slopes at the shortest and longest texts, and the weights of (1, score, size, score × size) in log10 units."""
-    (least, most), middle, width = ends, float(found.scores.mean()), float(found.scores.std()) or 1.0
+    (least, most), middle, width = ends, float(pairs.scores.mean()), float(pairs.scores.std()) or 1.0
     span = (most - least) or 1.0
-    place = (found.sizes - least) / span  # 0 for the shortest, 1 for the longest
-    score = (found.scores - middle) / width
+    place = (pairs.sizes - least) / span  # 0 for the shortest, 1 for the longest
+    score = (pairs.scores - middle) / width
     table = np.stack([place, score * (1 - place), score * place], axis=1)
-    wanted = np.array([most > least, kept[0], kept[1] and most > least])
+    wanted = np.array([most > least, slopes[0], slopes[1] and most > least])
     beta = np.zeros(4)
-    beta[np.append(True, wanted)] = fit_logistic(table[:, wanted], found.same) / log(10)
+    beta[np.append(True, wanted)] = fit_logistic(table[:, wanted], pairs.same) / log(10)
     shift, drift, low, high = beta
     slope, twist = (low - (high - low) * least / span) / width, (high - low) / (span * width)
     weights = np.array([shift - drift * least / span - slope * middle, slope, drift / span - twist * middle, twist])
@@ -212,7 +212,7 @@ def ratio_reach(right: Floats, wrong: Floats) -> float:
     return float(BOUND_GRID[max(int(worse.argmax()) - 1, 0)]) if worse.any() else float(BOUND_GRID[-1])
 
 
-def cross_fit(found: Scored, writers: Sequence[frozenset[str]], method: str = "logistic") -> Floats:
+def cross_fit(pairs: Scored, writers: Sequence[frozenset[str]], method: str = "logistic") -> Floats:
     """The log10 ratio of every pair, each learned from the pairs in which none of its writers has a part."""
     rows: dict[str, list[int]] = {}
     for at, people in enumerate(writers):
@@ -223,10 +223,10 @@ def cross_fit(found: Scored, writers: Sequence[frozenset[str]], method: str = "l
         together.setdefault(people, []).append(at)
     ratios = np.zeros(len(writers))
     for people, places in together.items():
-        kept = np.ones(len(writers), dtype=bool)
-        kept[[at for person in people for at in rows[person]]] = False
-        learned = fit_scores(found.take(kept), "", "other writers", method)
-        ratios[places] = learned.ratios(found.scores[places], found.sizes[places])
+        others = np.ones(len(writers), dtype=bool)
+        others[[at for person in people for at in rows[person]]] = False
+        learned = fit_scores(pairs.take(others), "", "other writers", method)
+        ratios[places] = learned.ratios(pairs.scores[places], pairs.sizes[places])
     return ratios
 
 

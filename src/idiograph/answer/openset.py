@@ -35,10 +35,10 @@ class IndexCalibration:
         return {"calibration": self.calibration.to_json(), "open_set": self.open_set.to_json(), **rest}
 
     @classmethod
-    def from_json(cls, found: dict[str, Any]) -> "IndexCalibration":
-        learned = {name: Calibration.from_json(found[name]) for name in ("calibration", "open_set")}
-        intercept, slope = found["expected"]
-        rest = {"usual_overlap": found["usual_overlap"], "version": found["version"]}
+    def from_json(cls, saved: dict[str, Any]) -> "IndexCalibration":
+        learned = {name: Calibration.from_json(saved[name]) for name in ("calibration", "open_set")}
+        intercept, slope = saved["expected"]
+        rest = {"usual_overlap": saved["usual_overlap"], "version": saved["version"]}
         return cls(**learned, **rest, expected=(intercept, slope))
 
 
@@ -55,10 +55,10 @@ class OpenSetAnswer:
 def open_answer(known: IndexCalibration, z: float, size: float, prior: float) -> OpenSetAnswer:
     """What the best candidate's standing says about somebody who is not here. `prior`: of that, before the text."""
     llr = known.open_set.llr(z, size)
-    said = ratio_in_words(llr).replace("the same author", "a writer in the index")
-    said = said.replace("different authors", "a writer who is not in the index")
+    words = ratio_in_words(llr).replace("the same author", "a writer in the index")
+    words = words.replace("different authors", "a writer who is not in the index")
     chance = prior / (prior + (1 - prior) * 10**llr)
-    return OpenSetAnswer(llr, said, chance, prior)
+    return OpenSetAnswer(llr, words, chance, prior)
 
 
 @dataclass
@@ -118,7 +118,7 @@ def draw_question(everybody: IndexAuthors, document: int, random: np.random.Gene
 
 def ask_stranger(
     everybody: IndexAuthors,
-    found: Ranking,
+    ranking: Ranking,
     writers: frozenset[str],
     size: float,
     tallies: tuple[OpenSetTally, OpenSetTally],
@@ -126,26 +126,26 @@ def ask_stranger(
 ) -> None:
     """Note how the writer and some strangers stand, and who is first with the writer there and without."""
     pairs, best = tallies
-    keys = [set(everybody.keys[who]) for who in found.who]
+    keys = [set(everybody.keys[who]) for who in ranking.who]
     own = np.array([key <= writers for key in keys], bool)
-    strangers = found.take(np.array([not key & writers for key in keys], bool))
+    strangers = ranking.take(np.array([not key & writers for key in keys], bool))
     if not own.any() or not len(strangers):
         return
-    for z in found.z[own]:
+    for z in ranking.z[own]:
         pairs.add(float(z), size, True)
     share = strangers.weights / strangers.weights.sum()
     for at in random.choice(len(strangers), min(STRANGERS_PER_QUESTION, len(strangers)), replace=False, p=share):
         pairs.add(float(strangers.z[at]), size, False)
     first = float(strangers.z[0])
-    best.add(max([first, *found.z[own & found.seen].tolist()]), size, True)
+    best.add(max([first, *ranking.z[own & ranking.seen].tolist()]), size, True)
     best.add(first, size, False)
 
 
-def nearest_stranger(index: Index, text: str, found: Ranking, writers: frozenset[str]) -> tuple[float, float]:
+def nearest_stranger(index: Index, text: str, ranking: Ranking, writers: frozenset[str]) -> tuple[float, float]:
     """The overlap and the similarity of a passage with the one by others that is most like it."""
-    scores = found.matches.scores[0]
+    scores = ranking.matches.scores[0]
     for at in np.argsort(-scores):
-        row = int(found.matches.passages[at])
+        row = int(ranking.matches.passages[at])
         if not writers & set(index.documents[index.owner[row]].authors):
             other = index.passages_at([row])[0].text
             return word_overlap(content_words(text), content_words(other)), float(scores[at])
@@ -164,14 +164,14 @@ def straight(points: list[tuple[float, float]]) -> tuple[float, float]:
 def calibration_of_index(index: Index, by: str = "set") -> IndexCalibration:
     """What scores mean in this index; learned once, kept beside it, and learned again when documents came or went."""
     try:
-        found = IndexCalibration.from_json(index.read_note(NOTES[by]) or {})
-        if (found.version, found.calibration.style) == (index.version, index.style.fingerprint):
-            return found
+        calibration = IndexCalibration.from_json(index.read_note(NOTES[by]) or {})
+        if (calibration.version, calibration.calibration.style) == (index.version, index.style.fingerprint):
+            return calibration
     except (ValueError, KeyError, TypeError):
         pass  # there is none yet, or an older or broken one: it is learned
     try:
-        found = calibrate_index(index, by)
+        calibration = calibrate_index(index, by)
     except InputError as error:
         raise InputError(f"index '{index.where}' cannot be calibrated: {error}") from error
-    index.write_note(NOTES[by], found.to_json())
-    return found
+    index.write_note(NOTES[by], calibration.to_json())
+    return calibration

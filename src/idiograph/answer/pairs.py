@@ -60,14 +60,14 @@ def facts_of(documents: Corpus | Sequence[Document], recipe: CalibrateRecipe) ->
     wanted = in_split(documents, recipe)
     rows = documents.table.to_pylist() if isinstance(documents, Corpus) else [document_row(d) for d in documents]
     ids = any(author["id"] for each in rows for author in each["authors"])
-    found = []
+    facts = []
     for at, each in enumerate(rows):
         if (wanted is None or at in wanted) and each["authors"] and recipe.lang in ("any", each["lang"] or recipe.lang):
             people = {fold(a["name"]) for a in each["authors"]} | {a["id"] for a in each["authors"] if a["id"]}
             field = field_of(each["domains"][0]) if each["domains"] else ""
             label = LABELS[recipe.label](each["authors"], ids)
-            found.append(Facts(at, each["id"], label, frozenset(people), field, each["lang"], each["container"]))
-    return found
+            facts.append(Facts(at, each["id"], label, frozenset(people), field, each["lang"], each["container"]))
+    return facts
 
 
 def in_split(documents: Corpus | Sequence[Document], recipe: CalibrateRecipe) -> set[int] | None:
@@ -109,13 +109,13 @@ class PairDrawing:
                 sets[f.label, f.lang].append(f)
         many = [s for s in sets.items() if len(s[1]) > 1]
         many.sort(key=lambda s: key(self.recipe.seed, "set", *sorted(s[0][0]), s[0][1]))
-        found = []
+        pairs = []
         for (label, _), members in many:
-            apart = self.recipe.containers == "apart"
-            found += couples(members, self.recipe.per_author, apart, self.random("couples", *sorted(label)))
-            if len(found) >= self.recipe.pairs:
+            different_books = self.recipe.containers == "apart"
+            pairs += couples(members, self.recipe.per_author, different_books, self.random("couples", *sorted(label)))
+            if len(pairs) >= self.recipe.pairs:
                 break
-        return found[: self.recipe.pairs]
+        return pairs[: self.recipe.pairs]
 
     def read(self, rows: Iterable[int]) -> None:
         """The texts of these documents, in the order of the disk: a shard is unpacked once."""
@@ -125,9 +125,9 @@ class PairDrawing:
     def cut(self, f: Facts, size: int, *names: object) -> str | None:
         """A run of `size` sentences from somewhere in a document, or as many as it has; None if that is too little."""
         text = self.texts[f.at]
-        found = find_sentences(text, f.lang or "en")
-        start = int(self.random("cut", f.id, *names).integers(max(len(found) - size, 0) + 1))
-        run = found[start : start + size]
+        sentences = find_sentences(text, f.lang or "en")
+        start = int(self.random("cut", f.id, *names).integers(max(len(sentences) - size, 0) + 1))
+        run = sentences[start : start + size]
         chosen = text[run[0][0] : run[-1][1]] if run else ""
         return chosen if len(chosen.split()) >= MIN_WORDS_TO_COMPARE else None
 
@@ -135,24 +135,24 @@ class PairDrawing:
         """The same-author pairs, cut to lengths from the ladder; those that are too short are gone."""
         plan = self.same()
         self.read(f.at for pair in plan for f in pair)
-        found = []
+        cut_pairs = []
         for a, b in plan:
             random = self.random("lengths", a.id, b.id)
             left, right = (self.recipe.lengths[at] for at in random.integers(len(self.recipe.lengths), size=2))
             one, two = self.cut(a, left, b.id), self.cut(b, right, a.id)
             if one and two:
-                found.append(Couple(a, b, one, two, right))
-        return found
+                cut_pairs.append(Couple(a, b, one, two, right))
+        return cut_pairs
 
     def pairs(self) -> Iterator[TextPair]:
         """Each couple as a same-author pair, and its first text with second texts of other couples: every text has a
         part in pairs of either kind, so that no property of a text can tell the kinds apart."""
-        found = self.couples()
+        all_couples = self.couples()
         pools: dict[tuple[object, ...], list[Couple]] = defaultdict(list)
-        for c in found:
-            for key_ in ranks(c):
+        for c in all_couples:
+            for key_ in likeness_keys(c):
                 pools[key_].append(c)
-        for c in found:
+        for c in all_couples:
             yield TextPair(c.one, c.two, True, c.a.label | c.b.label, (c.a.id, c.b.id), c.a.label)
             for other in self.others(c, pools):
                 writers = c.a.label | other.b.label
@@ -161,16 +161,16 @@ class PairDrawing:
     def others(self, c: Couple, pools: Mapping[tuple[object, ...], Sequence[Couple]]) -> list[Couple]:
         """Couples whose second text is like this one's, by nobody who wrote here: as alike as can be had."""
         random = self.random("others", c.a.id, c.b.id)
-        found: dict[str, Couple] = {}
-        for key_ in ranks(c):
+        others: dict[str, Couple] = {}
+        for key_ in likeness_keys(c):
             pool = pools[key_]
             for at in random.permutation(len(pool))[:TRIES_PER_LIKENESS]:
-                if len(found) < self.recipe.different and not pool[at].b.people & (c.a.people | c.b.people):
-                    found.setdefault(pool[at].b.id, pool[at])
-        return list(found.values())
+                if len(others) < self.recipe.different and not pool[at].b.people & (c.a.people | c.b.people):
+                    others.setdefault(pool[at].b.id, pool[at])
+        return list(others.values())
 
 
-def ranks(c: Couple) -> Iterator[tuple[object, ...]]:
+def likeness_keys(c: Couple) -> Iterator[tuple[object, ...]]:
     """What a different-author text should share with the couple's second, the best first."""
     yield c.b.lang, c.b.field, c.rung
     yield c.b.lang, c.b.field
@@ -178,12 +178,14 @@ def ranks(c: Couple) -> Iterator[tuple[object, ...]]:
 
 
 def couples(
-    members: Sequence[Facts], count: int, apart: bool, random: np.random.Generator
+    members: Sequence[Facts], count: int, different_books: bool, random: np.random.Generator
 ) -> Iterator[tuple[Facts, Facts]]:
-    """Up to `count` pairs of documents: first those in which no document comes twice. Apart: no two from one book."""
+    """Up to `count` pairs of documents: first those in which no document comes twice. `different_books`: no two from one."""
     members = sorted(members, key=lambda f: f.id)
     rest = [members[at] for at in random.permutation(len(members))[:MAX_DOCUMENTS_PER_AUTHOR_SET]]
-    pairs = [(a, b) for a, b in combinations(rest, 2) if not (apart and a.container and a.container == b.container)]
+    pairs = [
+        (a, b) for a, b in combinations(rest, 2) if not (different_books and a.container and a.container == b.container)
+    ]
     used: set[str] = set()
     fresh, again = [], []
     for a, b in pairs:
@@ -200,36 +202,36 @@ def draw_pairs(documents: Corpus | Sequence[Document], recipe: CalibrateRecipe |
 def from_triplets(folder: Path, split: str, limit: int) -> list[TextPair]:
     """Each triplet gives a pair of either kind; every document is the anchor of one pair of each at most."""
     folder, (name, *_) = locate_triplets(folder)
-    found: list[TextPair] = []
-    seen: set[str] = set()
+    pairs: list[TextPair] = []
+    anchors: set[str] = set()
     for t in read_triplets(folder, name, split):
-        if t.anchor.doc_id in seen or len(found) >= 2 * limit:
+        if t.anchor.doc_id in anchors or len(pairs) >= 2 * limit:
             continue
-        seen.add(t.anchor.doc_id)
+        anchors.add(t.anchor.doc_id)
         a = t.anchor
         for other, same in ((t.positive, True), (t.negative, False)):
-            found.append(
+            pairs.append(
                 TextPair(a.text, other.text, same, a.authors | other.authors, (a.doc_id, other.doc_id), a.authors)
             )
-    return [p for p in found if min(len(p.a.split()), len(p.b.split())) >= MIN_WORDS_TO_COMPARE]
+    return [p for p in pairs if min(len(p.a.split()), len(p.b.split())) >= MIN_WORDS_TO_COMPARE]
 
 
 def open_mixture(folders: Sequence[str], recipe: CalibrateRecipe) -> tuple[list[TextPair], str]:
     """The pairs of several folders together, and what they are called. `FOLDER@LABEL` has a label of its own."""
-    found: list[TextPair] = []
+    mixture: list[TextPair] = []
     names = []
     for given in folders:
-        folder, label = labelled_pairs(given, recipe.label)
+        folder, label = split_label(given, recipe.label)
         pairs, fingerprint = open_pairs(folder, recipe.model_copy(update={"label": label}))
-        found += pairs
+        mixture += pairs
         names.append(f"{folder.absolute().name} ({fingerprint})")
-    return found, ", ".join(names)
+    return mixture, ", ".join(names)
 
 
-def labelled_pairs(given: str, label: str) -> tuple[Path, str]:
+def split_label(given: str, label: str) -> tuple[Path, str]:
     """A folder, and who counts as the writer in it.
 
-    >>> labelled_pairs("data/elife@last", "set")
+    >>> split_label("data/elife@last", "set")
     (PosixPath('data/elife'), 'last')
     """
     folder, at, own = given.rpartition("@")
@@ -247,12 +249,12 @@ def open_pairs(folder: Path, recipe: CalibrateRecipe) -> tuple[list[TextPair], s
         split = "valid" if recipe.split == ("all",) else recipe.split[0]
         return from_triplets(folder, split, recipe.pairs), manifest.fingerprint
     corpus = Corpus(folder)
-    found = draw_pairs(corpus, recipe)
-    if not any(p.same for p in found):
+    drawn = draw_pairs(corpus, recipe)
+    if not any(p.same for p in drawn):
         raise InputError(
             f"no two texts of one author-set were found in '{folder}'; try --label first, last or single, or --split all"
         )
-    return found, corpus.manifest.fingerprint
+    return drawn, corpus.manifest.fingerprint
 
 
 def read_triplet_manifest(path: Path) -> Manifest | None:

@@ -117,8 +117,8 @@ def everybody_ranking(everybody: IndexAuthors, scores: Floats32, exclude: Sequen
     return order_candidates(Ranking(who, each[who], z, one, one > 0, Matches(passages, scores, near)))
 
 
-def order_candidates(found: Ranking) -> Ranking:
-    return found.take(np.argsort(-found.scores, kind="stable"))
+def order_candidates(ranking: Ranking) -> Ranking:
+    return ranking.take(np.argsort(-ranking.scores, kind="stable"))
 
 
 def seeming_scores(index: Index, everybody: IndexAuthors, asked: Patches) -> Floats:
@@ -153,12 +153,12 @@ def draw_documents(rest: Ints, count: int) -> Ints:
 
 def choose_documents(everybody: IndexAuthors, who: Ints, seems: Floats) -> Ints:
     """The documents that are scored: those of each candidate that seem nearest."""
-    found = []
+    chosen = []
     for at in who.tolist():
         documents = everybody.documents_of(at)
         documents = documents[~np.isnan(seems[documents])]
-        found.append(documents[np.argsort(-seems[documents], kind="stable")[:DOCUMENTS_PER_CANDIDATE]])
-    return np.unique(np.concatenate(found))
+        chosen.append(documents[np.argsort(-seems[documents], kind="stable")[:DOCUMENTS_PER_CANDIDATE]])
+    return np.unique(np.concatenate(chosen))
 
 
 def match_passages(index: Index, everybody: IndexAuthors, asked: Patches, documents: Ints) -> Matches:

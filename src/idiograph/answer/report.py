@@ -24,32 +24,40 @@ CANDIDATE_COLUMNS = ("text", "rank", "authors", "names", "score", "log10_lr", "i
 CANDIDATE_COLUMNS += ("topic_warning", "none_of_these", "evidence_document", "evidence_score", "evidence_overlap")
 
 
-def linked_page(found: Explanation, name_a: str, name_b: str) -> dict[str, Any]:
+def linked_page(explanation: Explanation, name_a: str, name_b: str) -> dict[str, Any]:
     """The two texts cut into their patches, each with the number of its counterpart."""
-    forward = [m for m in found.matches if not m.from_b]
+    forward = [m for m in explanation.matches if not m.from_b]
     places = sorted({(m.other_start, m.other_end) for m in forward})
     shade = match_shades([m.similarity for m in forward])
     left = [
         (
             m.start,
             m.end,
-            ShadedPiece("", at, places.index((m.other_start, m.other_end)), shade[at], match_note(found, m)),
+            ShadedPiece("", at, places.index((m.other_start, m.other_end)), shade[at], match_note(explanation, m)),
         )
         for at, m in enumerate(forward)
     ]
     best = {(m.other_start, m.other_end): at for at, m in sorted(enumerate(forward), key=lambda e: e[1].similarity)}
     right = [
-        (*place, ShadedPiece("", number, best[place], shade[best[place]], match_note(found, forward[best[place]])))
+        (
+            *place,
+            ShadedPiece("", number, best[place], shade[best[place]], match_note(explanation, forward[best[place]])),
+        )
         for number, place in enumerate(places)
     ]
-    return {"name_a": name_a, "name_b": name_b, "a": cut_at_marks(found.a, left), "b": cut_at_marks(found.b, right)}
+    return {
+        "name_a": name_a,
+        "name_b": name_b,
+        "a": cut_at_marks(explanation.a, left),
+        "b": cut_at_marks(explanation.b, right),
+    }
 
 
-def text_strips(found: Explanation) -> dict[str, Any]:
+def text_strips(explanation: Explanation) -> dict[str, Any]:
     """Both texts as strips from 0 to 1000, patches shaded by how near their counterpart is, and lines between the nearest."""
-    forward = [m for m in found.matches if not m.from_b]
+    forward = [m for m in explanation.matches if not m.from_b]
     shade = match_shades([m.similarity for m in forward])
-    size_a, size_b = 1000 / max(len(found.a), 1), 1000 / max(len(found.b), 1)
+    size_a, size_b = 1000 / max(len(explanation.a), 1), 1000 / max(len(explanation.b), 1)
     nearest: dict[tuple[int, int], float] = {}
     for m, s in zip(forward, shade, strict=True):
         place = (m.other_start, m.other_end)
@@ -60,7 +68,7 @@ def text_strips(found: Explanation) -> dict[str, Any]:
             "x": (forward[at].start + forward[at].end) / 2 * size_a,
             "y": (forward[at].other_start + forward[at].other_end) / 2 * size_b,
             "shade": shade[at],
-            "note": match_note(found, forward[at]),
+            "note": match_note(explanation, forward[at]),
         }
         for at in top
     ]
@@ -71,9 +79,9 @@ def text_strips(found: Explanation) -> dict[str, Any]:
     }
 
 
-def match_note(found: Explanation, match: Match) -> str:
-    here, there = found.a[match.start : match.end], found.b[match.other_start : match.other_end]
-    return f"“{here}” ~ “{there}”: similarity {match.similarity:.3f}, gives {match.part:.4f} of {found.score:.4f}"
+def match_note(explanation: Explanation, match: Match) -> str:
+    here, there = explanation.a[match.start : match.end], explanation.b[match.other_start : match.other_end]
+    return f"“{here}” ~ “{there}”: similarity {match.similarity:.3f}, gives {match.part:.4f} of {explanation.score:.4f}"
 
 
 def match_shades(values: Sequence[float]) -> list[float]:
@@ -82,12 +90,17 @@ def match_shades(values: Sequence[float]) -> list[float]:
     return [float(rank) / max(len(values) - 1, 1) for rank in order]
 
 
-def explanation_page(found: Explanation, habits: Habits, name_a: str, name_b: str, count: int) -> str:
+def explanation_page(explanation: Explanation, habits: Habits, name_a: str, name_b: str, count: int) -> str:
     """The two texts side by side, and the habits that they share or do not."""
-    about = {"title": f"{name_a} and {name_b}", "score": found.score, "scorer": found.scorer, "patch": found.patch}
-    patches = {"best": found.best(count), "strips": text_strips(found), "cut": found.cut}
+    about = {
+        "title": f"{name_a} and {name_b}",
+        "score": explanation.score,
+        "scorer": explanation.scorer,
+        "patch": explanation.patch,
+    }
+    patches = {"best": explanation.best(count), "strips": text_strips(explanation), "cut": explanation.cut}
     both = {"habits": habits, "shown_habits": strongest_habits(habits.rows, count)}
-    return render("explain.html", **about, **patches, **both, **linked_page(found, name_a, name_b))
+    return render("explain.html", **about, **patches, **both, **linked_page(explanation, name_a, name_b))
 
 
 def strongest_habits(rows: Sequence[Habit], count: int) -> list[Habit]:

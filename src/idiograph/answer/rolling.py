@@ -68,7 +68,7 @@ def rolling(
     places = sentence_windows(text, window, step)
     index.refuse_empty()
     everybody, known = author_sets_of(index), calibration_of_index(index)
-    wanted = everybody.named(candidates) if candidates else np.ones(len(everybody.keys), bool)
+    wanted = everybody.with_names(candidates) if candidates else np.ones(len(everybody.keys), bool)
     asked = index.embed([text[start:end] for start, end in places])
     sizes = [size_of(len(text[start:end].split())) for start, end in places]
     how: dict[str, Any] = {"exclude": exclude, "exact": exact}
@@ -76,42 +76,42 @@ def rolling(
     rows = [ratios_of(one.of(wanted), known.calibration, size) for one, size in zip(found, sizes, strict=True)]
     if not all(rows):
         raise InputError(f"no author of index '{index.where}' is among the candidates")
-    kept = leading(rows, k)
-    chosen = np.isin(np.arange(len(wanted)), kept)
+    leaders = strongest_candidates(rows, k)
+    chosen = np.isin(np.arange(len(wanted)), leaders)
     for at, row in enumerate(rows):
-        if not row.keys() >= set(kept):  # somebody who leads elsewhere did not seem near here
+        if not row.keys() >= set(leaders):  # somebody who leads elsewhere did not seem near here
             one = rank_candidates(index, everybody, asked.take([at]), also=chosen, **how)
             row |= ratios_of(one.of(chosen), known.calibration, sizes[at])
-    llr = np.array([[row.get(who, known.calibration.low) for who in kept] for row in rows])
-    owners = path(llr, step / window)
-    names = tuple(everybody.names[who] for who in kept)
+    llr = np.array([[row.get(who, known.calibration.low) for who in leaders] for row in rows])
+    owners = likeliest_owners(llr, step / window)
+    names = tuple(everybody.names[who] for who in leaders)
     return Rolling(tuple(places), names, llr, owners, parts_of(places, owners, llr))
 
 
-def ratios_of(found: Ranking, calibration: Calibration, size: float) -> dict[int, float]:
+def ratios_of(ranking: Ranking, calibration: Calibration, size: float) -> dict[int, float]:
     """The ratio of each candidate that was scored, by number."""
-    ratios = calibration.ratios(found.z, np.full(len(found), size))
-    return dict(zip(found.who.tolist(), ratios.tolist(), strict=True))
+    ratios = calibration.ratios(ranking.z, np.full(len(ranking), size))
+    return dict(zip(ranking.who.tolist(), ratios.tolist(), strict=True))
 
 
 def sentence_windows(text: str, window: int, step: int) -> list[tuple[int, int]]:
     """Runs of `window` sentences, every `step`; the last one ends with the text."""
     if step < 1 or window < step:
         raise InputError(f"a window of {window} sentences cannot move by {step}; the step is from 1 to the window")
-    found = find_sentences(text)
+    sentences = find_sentences(text)
     count = len(text.split())
-    if len(found) < 2 * window or count < 2 * MIN_WORDS_TO_COMPARE:
+    if len(sentences) < 2 * window or count < 2 * MIN_WORDS_TO_COMPARE:
         raise TooShort(
-            f"a text of {len(found)} sentences and {count} words is too short to say who wrote which part; "
+            f"a text of {len(sentences)} sentences and {count} words is too short to say who wrote which part; "
             f"two windows of {window} sentences are the least (--window)"
         )
-    starts = list(range(0, len(found) - window + 1, step))
-    if starts[-1] != len(found) - window:
-        starts.append(len(found) - window)
-    return [(found[at][0], found[at + window - 1][1]) for at in starts]
+    starts = list(range(0, len(sentences) - window + 1, step))
+    if starts[-1] != len(sentences) - window:
+        starts.append(len(sentences) - window)
+    return [(sentences[at][0], sentences[at + window - 1][1]) for at in starts]
 
 
-def leading(rows: Sequence[dict[int, float]], k: int) -> list[int]:
+def strongest_candidates(rows: Sequence[dict[int, float]], k: int) -> list[int]:
     """The candidates with the most evidence anywhere: by the sum of their ratios above 1."""
     total: dict[int, float] = {}
     for row in rows:
@@ -120,7 +120,7 @@ def leading(rows: Sequence[dict[int, float]], k: int) -> list[int]:
     return sorted(total, key=lambda who: -total[who])[:k]
 
 
-def path(llr: Floats, share: float, change: float = CHANGE_PENALTY) -> tuple[int, ...]:
+def likeliest_owners(llr: Floats, share: float, change: float = CHANGE_PENALTY) -> tuple[int, ...]:
     """The likeliest owner of each window; somebody who is not here has a ratio of 1 everywhere."""
     gain = np.concatenate([llr, np.zeros((len(llr), 1))], axis=1) * share
     best, back = gain[0], []
@@ -129,11 +129,11 @@ def path(llr: Floats, share: float, change: float = CHANGE_PENALTY) -> tuple[int
         stay = best >= best[jump] - change
         back.append(np.where(stay, np.arange(len(best)), jump))
         best = np.where(stay, best, best[jump] - change) + row
-    found = [int(best.argmax())]
+    owners = [int(best.argmax())]
     for came in reversed(back):
-        found.append(int(came[found[-1]]))
+        owners.append(int(came[owners[-1]]))
     nobody = llr.shape[1]
-    return tuple(NOBODY if owner == nobody else owner for owner in reversed(found))
+    return tuple(NOBODY if owner == nobody else owner for owner in reversed(owners))
 
 
 def parts_of(places: Sequence[tuple[int, int]], owners: Sequence[int], llr: Floats) -> tuple[AuthorStretch, ...]:
@@ -141,9 +141,9 @@ def parts_of(places: Sequence[tuple[int, int]], owners: Sequence[int], llr: Floa
     middles = [(start + end) / 2 for start, end in places]
     edges = [at for at in range(1, len(owners)) if owners[at] != owners[at - 1]]
     borders = [places[0][0], *(int((middles[at - 1] + middles[at]) / 2) for at in edges), places[-1][1]]
-    found = []
+    stretches = []
     for number, (first, last) in enumerate(zip([0, *edges], [*edges, len(owners)], strict=True)):
         owner = owners[first]
         mean = float(llr[first:last, owner].mean()) if owner >= 0 else 0.0
-        found.append(AuthorStretch(borders[number], borders[number + 1], owner, mean))
-    return tuple(found)
+        stretches.append(AuthorStretch(borders[number], borders[number + 1], owner, mean))
+    return tuple(stretches)

@@ -49,8 +49,8 @@ class PairCalibration:
         return {**about, "about": self.about}
 
     @classmethod
-    def from_json(cls, found: dict[str, Any]) -> "PairCalibration":
-        return cls(Calibration.from_json(found["calibration"]), found["usual_overlap"], found["about"])
+    def from_json(cls, saved: dict[str, Any]) -> "PairCalibration":
+        return cls(Calibration.from_json(saved["calibration"]), saved["usual_overlap"], saved["about"])
 
     def save(self, path: Path) -> None:
         write_json(path, self.to_json())
@@ -135,19 +135,19 @@ def calibrate_on_documents(
 def open_calibration(path: Path, style: Style, preset: str = "sound") -> PairCalibration:
     """A calibration from a file; refuses one that was made for another model, grain or preset."""
     try:
-        found = PairCalibration.from_json(json.loads(path.read_text(encoding="utf-8")))
+        calibration = PairCalibration.from_json(json.loads(path.read_text(encoding="utf-8")))
     except FileNotFoundError:
         raise ArtifactError(f"there is no calibration '{path}'; make it: {MAKE}") from None
     except (ValueError, KeyError, TypeError) as error:
         raise ArtifactError(f"calibration '{path}' cannot be read ({error}); make it again: {MAKE}") from error
-    made = found.calibration.style
-    if made != style.fingerprint:
-        raise ModelError(f"calibration '{path}' is for model {made}, not {style.fingerprint}; calibrate: {MAKE}")
-    if found.about.get("preset", preset) != preset:
+    model = calibration.calibration.style
+    if model != style.fingerprint:
+        raise ModelError(f"calibration '{path}' is for model {model}, not {style.fingerprint}; calibrate: {MAKE}")
+    if calibration.about.get("preset", preset) != preset:
         raise ModelError(
-            f"calibration '{path}' is for preset {found.about['preset']}, not {preset}; calibrate: {MAKE} --preset {preset}"
+            f"calibration '{path}' is for preset {calibration.about['preset']}, not {preset}; calibrate: {MAKE} --preset {preset}"
         )
-    return found
+    return calibration
 
 
 def calibration_path(model: str | Path | None = None) -> Path:
@@ -223,12 +223,12 @@ def verify(
     )
 
 
-def as_texts(given: str | Sequence[str]) -> list[str]:
+def as_texts(texts: str | Sequence[str]) -> list[str]:
     """One text or several as a list; together they must be long enough, each alone is then cut into passages."""
-    found = [given] if isinstance(given, str) else list(given)
-    if not found:
+    several = [texts] if isinstance(texts, str) else list(texts)
+    if not several:
         raise InputError("there is no text to compare")
-    return found
+    return several
 
 
 def caveats_of(
@@ -237,20 +237,24 @@ def caveats_of(
     """What a reader must know before trusting the ratio."""
     from idiograph.text.language import identify
 
-    found = []
+    caveats = []
     least, most = known.calibration.sizes
     if size < least - 0.1:
-        found.append(f"the texts are shorter than any that the calibration saw ({10**size:.0f} words count)")
+        caveats.append(f"the texts are shorter than any that the calibration saw ({10**size:.0f} words count)")
     if size > most + 0.3:
-        found.append("the texts are longer than any that the calibration saw: the ratio is on the safe side")
-    seen = known.about.get("languages") or []
-    foreign = {lang for lang, sure in map(identify, texts) if sure > 0.9} - set(seen)
-    if seen and foreign:
-        found.append(f"the calibration is for {', '.join(seen)}, but there is text in {', '.join(sorted(foreign))}")
+        caveats.append("the texts are longer than any that the calibration saw: the ratio is on the safe side")
+    languages = known.about.get("languages") or []
+    foreign = {lang for lang, sure in map(identify, texts) if sure > 0.9} - set(languages)
+    if languages and foreign:
+        caveats.append(
+            f"the calibration is for {', '.join(languages)}, but there is text in {', '.join(sorted(foreign))}"
+        )
     if strange:
-        found.append(f"the texts are of another kind than those of the calibration ({'; '.join(strange)})")
+        caveats.append(f"the texts are of another kind than those of the calibration ({'; '.join(strange)})")
     if shared is not None and llr > 0:
-        found.append(f"the texts share {shared:.0%} of their content words: topic alone could explain the resemblance")
+        caveats.append(
+            f"the texts share {shared:.0%} of their content words: topic alone could explain the resemblance"
+        )
     if llr in (known.calibration.low, known.calibration.high):
-        found.append("the ratio is at the bound that the calibration pairs support; it may be stronger")
-    return found
+        caveats.append("the ratio is at the bound that the calibration pairs support; it may be stronger")
+    return caveats

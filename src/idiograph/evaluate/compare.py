@@ -63,10 +63,10 @@ def write_values(reports: Sequence[Report], path: Path) -> None:
     """The values of every anchor, so that another run can be compared with this one."""
     about, arrays = [], {}
     for number, report in enumerate(reports):
-        held = values_of(report)
-        names = {"ranker": held.ranker, "benchmark": held.benchmark, "source": held.source}
-        about.append({**names, "clusters": held.clusters, "measures": list(held.per_anchor)})
-        arrays |= {f"{number}/{name}": found for name, found in held.per_anchor.items()}
+        values = values_of(report)
+        names = {"ranker": values.ranker, "benchmark": values.benchmark, "source": values.source}
+        about.append({**names, "clusters": values.clusters, "measures": list(values.per_anchor)})
+        arrays |= {f"{number}/{name}": found for name, found in values.per_anchor.items()}
     np.savez_compressed(path, about=np.array(json.dumps(about)), **arrays)  # pyright: ignore[reportArgumentType]
 
 
@@ -75,22 +75,22 @@ def read_values(folder: Path) -> list[Values]:
     path = folder / VALUES if folder.is_dir() else folder
     if not path.exists():
         raise InputError(f"'{folder}' holds no {VALUES}; write it: idiograph evaluate RANKER TRIPLETS -o {folder}")
-    with np.load(path, allow_pickle=False) as held:
+    with np.load(path, allow_pickle=False) as arrays:
         return [
             Values(
                 each["ranker"],
                 each["benchmark"],
                 each["source"],
                 tuple(each["clusters"]),
-                {name: held[f"{number}/{name}"] for name in each["measures"]},
+                {name: arrays[f"{number}/{name}"] for name in each["measures"]},
             )
-            for number, each in enumerate(json.loads(str(held["about"])))
+            for number, each in enumerate(json.loads(str(arrays["about"])))
         ]
 
 
-def compare_rankers(found: Sequence[Values], measure: str, resamples: int = 2000, seed: int = 7) -> list[Difference]:
+def compare_rankers(values: Sequence[Values], measure: str, resamples: int = 2000, seed: int = 7) -> list[Difference]:
     """Every pair of rankers on every benchmark that they share; intervals widen with the number of pairs."""
-    pairs = [(a, b) for a, b in combinations(found, 2) if a.benchmark == b.benchmark]
+    pairs = [(a, b) for a, b in combinations(values, 2) if a.benchmark == b.benchmark]
     if not pairs:
         raise InputError("there are no two rankers on one benchmark to compare")
     return [difference(a, b, measure, resamples, seed, 1 - FAMILY_ERROR / len(pairs)) for a, b in pairs]

@@ -76,12 +76,12 @@ def evaluate_attribution(
         from idiograph.recipe import PanRecipe
 
         recipe = PanRecipe()
-    found = []
+    attributed = []
     for number, problem in enumerate(problems):
         if progress:
             progress(number, len(problems), f"{ranker.name}, {problem.name}")
-        found.append(attribute_problem(ranker, problem, recipe))
-    return summarize_zero_shot(ranker.name, found, recipe)
+        attributed.append(attribute_problem(ranker, problem, recipe))
+    return summarize_zero_shot(ranker.name, attributed, recipe)
 
 
 def attribute_problem(ranker: Ranker, problem: Problem, recipe: "PanRecipe") -> Attributed:
@@ -109,24 +109,26 @@ def choose_texts(problem: Problem, recipe: "PanRecipe") -> list[str]:
     if recipe.unknowns == "last":
         own = [file for file in files if problem.truth[file] != NOBODY]
         return own[int(0.8 * len(own)) :]
-    seen = {text for texts in problem.known.values() for text in texts}
-    return [f for f in files if problem.unknown[f] not in seen and not seen.add(problem.unknown[f])]
+    asked = {text for texts in problem.known.values() for text in texts}
+    return [f for f in files if problem.unknown[f] not in asked and not asked.add(problem.unknown[f])]
 
 
-def summarize_zero_shot(name: str, found: Sequence[Attributed], recipe: "PanRecipe") -> ZeroShot:
-    won = np.concatenate([triplets_won(each, recipe) for each in found])
-    first = np.concatenate([right_answers(each) for each in found])
-    writers = [f"{each.problem.name}/{each.problem.truth[f]}" for each in found for f, t in asked_texts(each) if t >= 0]
+def summarize_zero_shot(name: str, attributed: Sequence[Attributed], recipe: "PanRecipe") -> ZeroShot:
+    won = np.concatenate([triplets_won(each, recipe) for each in attributed])
+    first = np.concatenate([right_answers(each) for each in attributed])
+    writers = [
+        f"{each.problem.name}/{each.problem.truth[f]}" for each in attributed for f, t in asked_texts(each) if t >= 0
+    ]
     if not writers:
         raise InputError("no unknown text is by a candidate")
     rows = [
         bounded_measure(measure, values, writers, recipe)
         for measure, values in (("triplet accuracy", won), ("attribution accuracy", first))
     ]
-    scored = [macro_f1({f: each.problem.truth[f] for f in each.files}, each.answers()) for each in found]
+    scored = [macro_f1({f: each.problem.truth[f] for f in each.files}, each.answers()) for each in attributed]
     rows.append(MeasuredValue("macro-F1", float(np.mean(scored)), float("nan"), float("nan")))
-    langs = ", ".join(sorted({each.problem.lang for each in found}))
-    return ZeroShot(name, langs, tuple(rows), len(won), len(set(writers)), len(found), won, tuple(found))
+    langs = ", ".join(sorted({each.problem.lang for each in attributed}))
+    return ZeroShot(name, langs, tuple(rows), len(won), len(set(writers)), len(attributed), won, tuple(attributed))
 
 
 def asked_texts(each: Attributed) -> list[tuple[str, int]]:
@@ -156,13 +158,13 @@ def right_answers(each: Attributed) -> Floats:
     return (each.scores.argmax(axis=1) == true)[true >= 0].astype(np.float64)
 
 
-def attribution_as_markdown(found: Sequence[ZeroShot], published: Mapping[str, float] = PAN19) -> str:
+def attribution_as_markdown(results: Sequence[ZeroShot], published: Mapping[str, float] = PAN19) -> str:
     """Rankers as rows; the published value of the same grain beside ours."""
     lines = [
         "| ranker | texts | triplet accuracy | paper | attribution accuracy | macro-F1 |",
         "|---|---|---|---|---|---|",
     ]
-    for one in found:
+    for one in results:
         grain = one.ranker.rpartition(" @ ")[2]
         paper = f"{published[grain]:.3f}" if grain in published and one.lang == "en" else "–"
         cells = [f"{r.value:.3f} [{r.low:.3f}, {r.high:.3f}]" for r in one.rows[:2]]

@@ -88,9 +88,9 @@ def count_matrix(rows: Sequence[Sequence[int] | Longs], width: int) -> csr_array
     """Numbers per row as a matrix of counts."""
     first = np.concatenate([[0], np.cumsum([len(row) for row in rows])])
     flat = np.concatenate([np.zeros(0, np.int64), *(np.asarray(row, dtype=np.int64) for row in rows)])
-    found = csr_array((np.ones(len(flat)), flat, first), shape=(len(rows), max(width, 1)))
-    found.sum_duplicates()
-    return found
+    counts = csr_array((np.ones(len(flat)), flat, first), shape=(len(rows), max(width, 1)))
+    counts.sum_duplicates()
+    return counts
 
 
 def dot_scores(a: Any, b: Any) -> Floats:
@@ -98,21 +98,21 @@ def dot_scores(a: Any, b: Any) -> Floats:
     return np.asarray(a.multiply(b).sum(axis=1)).ravel()
 
 
-def both_scores(query: Any, weights: Any, found: TripletTexts) -> Scores:
+def both_scores(query: Any, weights: Any, triplets: TripletTexts) -> Scores:
     """Products of anchors' rows of `query` with the rows of `weights` of their positives and negatives."""
-    anchors = query[found.anchor]
-    return dot_scores(anchors, weights[found.positive]), dot_scores(anchors, weights[found.negative])
+    anchors = query[triplets.anchor]
+    return dot_scores(anchors, weights[triplets.positive]), dot_scores(anchors, weights[triplets.negative])
 
 
-def okapi(found: TripletTexts) -> Scores:
+def okapi(triplets: TripletTexts) -> Scores:
     """BM25 as in rank_bm25, which the published study used: frequent words get a quarter of the mean weight, not less.
 
     IDF and mean length are those of the candidates; words are what stands between spaces, lower-cased.
     """
-    counts = found.words.counts()
-    pool: Any = counts[found.candidates]
-    df = np.bincount(pool.indices, minlength=len(found.words.vocabulary))
-    size = len(found.candidates)
+    counts = triplets.words.counts()
+    pool: Any = counts[triplets.candidates]
+    df = np.bincount(pool.indices, minlength=len(triplets.words.vocabulary))
+    size = len(triplets.candidates)
     idf = np.log((size - df + 0.5) / (df + 0.5))
     idf = np.where(idf < 0, IDF_FLOOR * idf[df > 0].mean(), idf) * (df > 0)
     lengths = np.asarray(counts.sum(axis=1)).ravel()
@@ -120,30 +120,30 @@ def okapi(found: TripletTexts) -> Scores:
     weights = counts.copy()
     norm = K1 * (1 - B + B * lengths / mean)
     weights.data = counts.data * (K1 + 1) / (counts.data + np.repeat(norm, np.diff(counts.indptr)))
-    return both_scores(counts, weights @ diags_array(idf), found)
+    return both_scores(counts, weights @ diags_array(idf), triplets)
 
 
-def bm25(found: TripletTexts) -> Scores:
+def bm25(triplets: TripletTexts) -> Scores:
     """BM25 as bm25s scores it (Lucene's form), read off its index."""
-    counts, pool = found.words.counts(), found.candidates
-    tokens = [found.words.rows[at] for at in pool.tolist()]
+    counts, pool = triplets.words.counts(), triplets.candidates
+    tokens = [triplets.words.rows[at] for at in pool.tolist()]
     index = bm25s.BM25(k1=K1, b=B, method="lucene")
-    index.index((tokens, found.words.vocabulary), show_progress=False)
+    index.index((tokens, triplets.words.vocabulary), show_progress=False)
     stored = index.scores
     shape = (len(pool), len(stored["indptr"]) - 1)
     weights = csc_array((stored["data"], stored["indices"], stored["indptr"]), shape=shape).tocsr()
-    place = np.zeros(len(found.texts), dtype=np.int64)
+    place = np.zeros(len(triplets.texts), dtype=np.int64)
     place[pool] = np.arange(len(pool))
     query = counts[:, : shape[1]]
-    moved = TripletTexts(found.texts, found.anchor, place[found.positive], place[found.negative])
+    moved = TripletTexts(triplets.texts, triplets.anchor, place[triplets.positive], place[triplets.negative])
     return both_scores(query, weights, moved)
 
 
-def character_scores(found: TripletTexts) -> Scores:
+def character_scores(triplets: TripletTexts) -> Scores:
     """Cosine of character 4-grams, weighted by TF-IDF: the strongest of the simple measures of style, and of topic too."""
-    counts = count_matrix([hash_grams(text) for text in found.texts], GRAM_COLUMNS)
+    counts = count_matrix([hash_grams(text) for text in triplets.texts], GRAM_COLUMNS)
     unit = weight_counts(counts)
-    return both_scores(unit, unit, found)
+    return both_scores(unit, unit, triplets)
 
 
 def hash_grams(text: str) -> Longs:
@@ -157,11 +157,11 @@ def hash_grams(text: str) -> Longs:
     return (mixed >> np.uint64(46)).astype(np.int64)
 
 
-def function_words(found: TripletTexts) -> Scores:
+def function_words(triplets: TripletTexts) -> Scores:
     """Cosine of the z-scores of how often each function word and punctuation mark is used: style without topic."""
-    scores = standard_rates(count_tokens(found.texts), FUNCTION_TOKENS)
-    anchors = scores[found.anchor]
-    return (anchors * scores[found.positive]).sum(axis=1), (anchors * scores[found.negative]).sum(axis=1)
+    scores = standard_rates(count_tokens(triplets.texts), FUNCTION_TOKENS)
+    anchors = scores[triplets.anchor]
+    return (anchors * scores[triplets.positive]).sum(axis=1), (anchors * scores[triplets.negative]).sum(axis=1)
 
 
 SCORERS: dict[str, Callable[[TripletTexts], Scores]] = {
@@ -172,9 +172,9 @@ SCORERS: dict[str, Callable[[TripletTexts], Scores]] = {
 }
 
 
-def triplet_jaccard(found: TripletTexts) -> tuple[Floats, Floats, Floats]:
+def triplet_jaccard(triplets: TripletTexts) -> tuple[Floats, Floats, Floats]:
     """Share of words in common, of those of either: anchor and positive, anchor and negative, positive and negative."""
-    sets = found.words.counts()
+    sets = triplets.words.counts()
     sets.data[:] = 1
     sizes = np.diff(sets.indptr)
 
@@ -183,9 +183,9 @@ def triplet_jaccard(found: TripletTexts) -> tuple[Floats, Floats, Floats]:
         return common / np.maximum(sizes[a] + sizes[b] - common, 1)
 
     return (
-        of(found.anchor, found.positive),
-        of(found.anchor, found.negative),
-        of(found.positive, found.negative),
+        of(triplets.anchor, triplets.positive),
+        of(triplets.anchor, triplets.negative),
+        of(triplets.positive, triplets.negative),
     )
 
 
@@ -246,9 +246,9 @@ class Topic:
 
     def pairs(self) -> list[tuple[int, CheckedConfiguration | None, CheckedConfiguration | None]]:
         """(sentences, base, unrestricted) of one folder side by side, for those that have a published number."""
-        found = {(each.rule, each.sentences): each for each in reversed(self.checked)}
-        sizes = sorted({size for rule, size in found if rule in ("base", "unrestricted")})
-        return [(size, found.get(("base", size)), found.get(("unrestricted", size))) for size in sizes]
+        by_name = {(each.rule, each.sentences): each for each in reversed(self.checked)}
+        sizes = sorted({size for rule, size in by_name if rule in ("base", "unrestricted")})
+        return [(size, by_name.get(("base", size)), by_name.get(("unrestricted", size))) for size in sizes]
 
 
 def check_topic(
@@ -261,26 +261,26 @@ def check_topic(
 ) -> Topic:
     """Check every configuration of some triplet folders; `split` may be `all`."""
     wanted = [(folder, name) for folder in folders for name in configurations(folder)]
-    found: list[CheckedConfiguration] = []
+    checked: list[CheckedConfiguration] = []
     for done, (folder, name) in enumerate(wanted):
         if progress:
             progress(done, len(wanted), f"{folder.name}/{name}")
-        found.append(check_configuration(folder, name, split, limit, seed))
-    return Topic(split, tuple(found))
+        checked.append(check_configuration(folder, name, split, limit, seed))
+    return Topic(split, tuple(checked))
 
 
 def check_configuration(folder: Path, name: str, split: str, limit: int, seed: int) -> CheckedConfiguration:
     triplets, total = sample_triplets(read_split(folder, name, split), limit, seed)
     if not triplets:
         raise InputError(f"'{folder}' has no triplets in '{name}', split '{split}'")
-    found, clusters = triplet_texts(triplets), [t.anchor.authors for t in triplets]
+    texts, clusters = triplet_texts(triplets), [t.anchor.authors for t in triplets]
     rule, _, size = name.rpartition("-")
     own = float(np.mean([t.anchor.doc_id == t.positive.doc_id for t in triplets]))
-    rows = tuple(scorer_accuracy(scorer, found, clusters, seed) for scorer in SCORERS)
+    rows = tuple(scorer_accuracy(scorer, texts, clusters, seed) for scorer in SCORERS)
     sentences = int(size) if size.isdigit() else 0
     published = DECOUPLING.get(("BM25", rule, sentences))
     about = (str(folder), name, rule, sentences, len(triplets), total, own)
-    return CheckedConfiguration(*about, overlap_rows(found), rows, published)
+    return CheckedConfiguration(*about, overlap_rows(texts), rows, published)
 
 
 def read_split(folder: Path, name: str, split: str) -> Iterator[Triplet]:
@@ -292,14 +292,14 @@ def read_split(folder: Path, name: str, split: str) -> Iterator[Triplet]:
 
 def sample_triplets(triplets: Iterator[Triplet], limit: int, seed: int) -> tuple[list[Triplet], int]:
     """At most `limit` triplets, those with the least keys, whatever their order; and how many there were."""
-    held: list[tuple[int, int, Triplet]] = []
+    sample: list[tuple[int, int, Triplet]] = []
     total = 0
     for total, triplet in enumerate(triplets, 1):
         number = key(seed, triplet.anchor.text, triplet.positive.text, triplet.negative.text)
-        held.append((number, total, triplet))
-        if len(held) >= 2 * limit:
-            held = sorted(held, key=lambda each: each[:2])[:limit]
-    return [triplet for _, _, triplet in sorted(held, key=lambda each: each[:2])[:limit]], total
+        sample.append((number, total, triplet))
+        if len(sample) >= 2 * limit:
+            sample = sorted(sample, key=lambda each: each[:2])[:limit]
+    return [triplet for _, _, triplet in sorted(sample, key=lambda each: each[:2])[:limit]], total
 
 
 def triplet_texts(triplets: Sequence[Triplet]) -> TripletTexts:
@@ -311,26 +311,26 @@ def triplet_texts(triplets: Sequence[Triplet]) -> TripletTexts:
     return TripletTexts(tuple(places), anchor, positive, negative)
 
 
-def scorer_accuracy(scorer: str, found: TripletTexts, clusters: Sequence[AuthorSet], seed: int) -> MeasuredValue:
+def scorer_accuracy(scorer: str, triplets: TripletTexts, clusters: Sequence[AuthorSet], seed: int) -> MeasuredValue:
     """How often the positive scores higher, with an interval over author-sets."""
-    positive, negative = SCORERS[scorer](found)
+    positive, negative = SCORERS[scorer](triplets)
     won = np.where(positive > negative, 1.0, 0.0 if scorer == STRICT else np.where(positive == negative, 0.5, 0.0))
     return MeasuredValue(scorer, float(won.mean()), *interval(won, clusters, seed=seed))
 
 
-def overlap_rows(found: TripletTexts) -> WordOverlaps:
-    positive, negative, noise = triplet_jaccard(found)
+def overlap_rows(triplets: TripletTexts) -> WordOverlaps:
+    positive, negative, noise = triplet_jaccard(triplets)
     return WordOverlaps(
         Spread.of(positive, 0.0), Spread.of(negative, 0.0), Spread.of(positive - negative, -1.0), Spread.of(noise, 0.0)
     )
 
 
-def write_topic_report(found: Topic, folder: Path) -> Path:
+def write_topic_report(topic: Topic, folder: Path) -> Path:
     """Write `topic.json` and the page `topic.html`; returns the page."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "topic.json").write_text(json.dumps(found.to_json(), indent=1), encoding="utf-8")
+    (folder / "topic.json").write_text(json.dumps(topic.to_json(), indent=1), encoding="utf-8")
     page = folder / "topic.html"
-    figures = [(each, signal_and_noise(each.words)) for each in found.checked]
-    values = {"found": found, "figures": figures, "scorers": list(SCORERS), "okapi": STRICT}
+    figures = [(each, signal_and_noise(each.words)) for each in topic.checked]
+    values = {"found": topic, "figures": figures, "scorers": list(SCORERS), "okapi": STRICT}
     page.write_text(render("topic.html", title="Is topic decoupled?", **values), encoding="utf-8")
     return page

@@ -36,9 +36,9 @@ def c_at_1(answers: Floats, truth: Bools) -> float:
 def f05u(answers: Floats, truth: Bools) -> float:
     """F0.5 in which an unanswered case counts as a missed same-author pair."""
     answered = answers != UNANSWERED
-    said = answers > UNANSWERED
-    hits, wrong = int((said & truth).sum()), int((said & ~truth).sum())
-    missed = int((~said & truth & answered).sum())
+    same = answers > UNANSWERED
+    hits, wrong = int((same & truth).sum()), int((same & ~truth).sum())
+    missed = int((~same & truth & answered).sum())
     total = 1.25 * hits + 0.25 * (missed + int((~answered).sum())) + wrong
     return 1.25 * hits / total if total else 0.0
 
@@ -46,9 +46,9 @@ def f05u(answers: Floats, truth: Bools) -> float:
 def f1(answers: Floats, truth: Bools) -> float:
     """F1 of the same-author class among the answered cases."""
     answered = answers != UNANSWERED
-    said = answers > UNANSWERED
-    hits = int((said & truth).sum())
-    total = 2 * hits + int((said & ~truth).sum()) + int((~said & truth & answered).sum())
+    same = answers > UNANSWERED
+    hits = int((same & truth).sum())
+    total = 2 * hits + int((same & ~truth).sum()) + int((~same & truth & answered).sum())
     return 2 * hits / total if total else 0.0
 
 
@@ -122,9 +122,9 @@ def measure_verification(judged: Judged, system: str, pairs: str, resamples: int
         raise InputError(f"there must be pairs by one hand and by two, but {count} of {len(judged.same)} are by one")
     drawn = [judged.pick(which) for which in resample_writers(judged.writers, judged.same, resamples, seed)]
     rows = [bounded_value(name, f, judged, drawn) for name, f in MEASURES.items()]
-    found = calibration_curves(*judged.of(judged.llr))
+    curves = calibration_curves(*judged.of(judged.llr))
     writers = len(set(judged.writers))
-    return Verification(system, pairs, tuple(rows), count, len(judged.same) - count, writers, found)
+    return Verification(system, pairs, tuple(rows), count, len(judged.same) - count, writers, curves)
 
 
 def bounded_value(name: str, f: Callable[[Judged], float], judged: Judged, drawn: Sequence[Judged]) -> MeasuredValue:
@@ -144,34 +144,34 @@ def resample_writers(writers: Sequence[Hashable], same: Bools, resamples: int, s
     return [which for which in drawn if 0 < same[which].sum() < len(which)]
 
 
-def verification_as_markdown(found: Sequence[Verification], names: Sequence[str] = tuple(MEASURES)) -> str:
+def verification_as_markdown(results: Sequence[Verification], names: Sequence[str] = tuple(MEASURES)) -> str:
     """Systems as rows, measures as columns."""
     lines = ["| pairs | system | same / different | " + " | ".join(names) + " |", "|---" * (len(names) + 3) + "|"]
-    for one in found:
+    for one in results:
         cells = " | ".join(f"{one[name].value:.3f}" for name in names)
         lines.append(f"| {one.pairs} | {one.system} | {one.same} / {one.different} | {cells} |")
     return "\n".join(lines)
 
 
-def write_verification(found: Sequence[Verification], folder: Path, about: Mapping[str, Any]) -> None:
+def write_verification(results: Sequence[Verification], folder: Path, about: Mapping[str, Any]) -> None:
     """verification.json, .md and .html; `about` has the preset, the source of the pairs and the recipe."""
     from idiograph.plots.curves import evidence_panels
 
     folder.mkdir(parents=True, exist_ok=True)
     date = timestamp()
-    body = {"version": __version__, "date": date, **about, "systems": [r.to_json() for r in found]}
+    body = {"version": __version__, "date": date, **about, "systems": [r.to_json() for r in results]}
     (folder / "verification.json").write_text(json.dumps(body, indent=1), encoding="utf-8")
-    (folder / "verification.md").write_text(verification_as_markdown(found, SUMMARY) + "\n", encoding="utf-8")
+    (folder / "verification.md").write_text(verification_as_markdown(results, SUMMARY) + "\n", encoding="utf-8")
     page = render(
         "verification.html",
         title="verification",
         version=__version__,
         date=date[:10],
         preset=about["preset"],
-        pairs=found[0].pairs,
+        pairs=results[0].pairs,
         measures=SUMMARY,
-        found=found,
-        figures=[evidence_panels(r.curves) for r in found],
+        found=results,
+        figures=[evidence_panels(r.curves) for r in results],
         source=about["source"],
         seed=about["recipe"]["seed"],
     )

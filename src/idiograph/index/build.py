@@ -54,10 +54,10 @@ class EmbeddingWorkers:
         if self.opener is None:
             raise InputError(f"the runner '{self.pool.runner}' needs to know how a worker opens the model")
         work = partial(embed_block, pickle.dumps(self.opener), dtype)
-        for found in self.pool.map(work, texts):
-            if isinstance(found, Failure):
-                raise InputError(f"passages could not be embedded: {found.reason} ({found.detail})")
-            yield found
+        for packed in self.pool.map(work, texts):
+            if isinstance(packed, Failure):
+                raise InputError(f"passages could not be embedded: {packed.reason} ({packed.detail})")
+            yield packed
 
 
 def embed_block(opener: bytes, dtype: str, texts: list[str]) -> QuantizedPatches:
@@ -101,23 +101,23 @@ class EmbeddedPassages:
     ) -> None:
         """Embed documents into the file; each id may come once."""
         here, there = tee(passage_blocks(documents, recipe, PASSAGES_PER_BLOCK))
-        texts = ([p.text for p in found] for _, found in there)
+        texts = ([p.text for p in passages] for _, passages in there)
         with pa.OSFile(str(self.path), "wb") as sink, pa.ipc.new_file(sink, EMBEDDED_SCHEMA) as writer:
-            for (ids, found), vectors in zip(here, workers.embed(style, texts, self.dtype), strict=True):
-                self._note(ids, found, vectors)
-                if found:
-                    writer.write(passage_batch(found, vectors))
+            for (ids, passages), vectors in zip(here, workers.embed(style, texts, self.dtype), strict=True):
+                self._note(ids, passages, vectors)
+                if passages:
+                    writer.write(passage_batch(passages, vectors))
                 if progress:
                     progress(len(self.ids), None, "embedding passages")
         if len(set(self.documents)) < len(self.documents):
             twice = Counter(self.documents).most_common(1)[0][0]
             raise InputError(f"document '{twice}' was given twice; give each document once")
 
-    def _note(self, ids: list[str], found: list[Passage], vectors: QuantizedPatches) -> None:
-        have = {p.doc_id for p in found}
+    def _note(self, ids: list[str], passages: list[Passage], vectors: QuantizedPatches) -> None:
+        have = {p.doc_id for p in passages}
         self.documents += ids
         self.bare += [doc for doc in ids if doc not in have]
-        self.ids += [p.id for p in found]
+        self.ids += [p.id for p in passages]
         self.patches += int(vectors.lengths.sum())
 
     def batches(self) -> Iterator[tuple[pa.RecordBatch, QuantizedPatches]]:
@@ -147,10 +147,10 @@ def few_passages(vectors: QuantizedPatches, ids: list[str]) -> dict[str, Floats]
     return {name: wide.vectors[start + step] for name, start, step in zip(ids, wide.starts, steps, strict=True)}
 
 
-def passage_batch(found: list[Passage], vectors: QuantizedPatches) -> pa.RecordBatch:
-    made = {"vectors": to_bytes(vectors), "patches": vectors.lengths.tolist()}
+def passage_batch(passages: list[Passage], vectors: QuantizedPatches) -> pa.RecordBatch:
+    arrays = {"vectors": to_bytes(vectors), "patches": vectors.lengths.tolist()}
     columns = [
-        pa.array(made[f.name] if f.name in made else [getattr(p, f.name) for p in found], f.type)
+        pa.array(arrays[f.name] if f.name in arrays else [getattr(p, f.name) for p in passages], f.type)
         for f in EMBEDDED_SCHEMA
     ]
     return pa.record_batch(columns, schema=EMBEDDED_SCHEMA)
@@ -161,8 +161,8 @@ def open_tables(where: str | Path, storage: Mapping[str, str] | None) -> IndexTa
     if not str(where).startswith(REMOTE):
         read_manifest(Path(where), "index", MAKE)
         return IndexTables(where)
-    tables, there = reach_tables(str(where), storage)
-    if not there:
+    tables, exists = reach_tables(str(where), storage)
+    if not exists:
         raise ArtifactError(f"there is no index at '{where}'; make one: {MAKE}")
     return tables
 
@@ -173,8 +173,10 @@ def reach_tables(where: str, storage: Mapping[str, str] | None) -> tuple[IndexTa
         tables = IndexTables(where, storage)
         return tables, tables.has_tables()
     except BROKEN as error:
-        said = " ".join(str(error).split())[:200]
-        raise ServiceError(f"'{where}' cannot be reached ({said}); check the address and the AWS_ settings") from error
+        reason = " ".join(str(error).split())[:200]
+        raise ServiceError(
+            f"'{where}' cannot be reached ({reason}); check the address and the AWS_ settings"
+        ) from error
 
 
 @contextmanager
@@ -186,8 +188,8 @@ def prepare_index(
         with draft(Path(out), overwrite) as folder, TemporaryDirectory(prefix=TEMPORARY, dir=folder) as room:
             yield IndexTables(folder), Path(room)
         return
-    tables, there = reach_tables(str(out), storage)
-    if there and not overwrite:
+    tables, exists = reach_tables(str(out), storage)
+    if exists and not overwrite:
         raise ArtifactError(f"'{out}' is there already; choose another -o, or pass --overwrite")
     with TemporaryDirectory(prefix="idiograph-") as room:
         yield tables, Path(room)
@@ -233,10 +235,10 @@ def passage_rows(
 ) -> Iterator[pa.RecordBatch]:
     for some, packed in embedded.batches():
         wide = project_vectors(packed.wide(), book.get("basis"))
-        made: dict[str, Any] = {"change": [change] * len(packed), "sketch": sketches(wide)}
+        arrays: dict[str, Any] = {"change": [change] * len(packed), "sketch": sketches(wide)}
         if "basis" in book:
-            made["vectors"] = to_bytes(pack_vectors(wide, recipe.dtype))
-        columns = [pa.array(made[f.name], f.type) if f.name in made else some[f.name] for f in SPAN]
+            arrays["vectors"] = to_bytes(pack_vectors(wide, recipe.dtype))
+        columns = [pa.array(arrays[f.name], f.type) if f.name in arrays else some[f.name] for f in SPAN]
         yield pa.record_batch(columns, schema=SPAN)
 
 

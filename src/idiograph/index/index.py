@@ -57,10 +57,10 @@ class Index:
         except BROKEN as error:
             raise ArtifactError(f"index '{self.where}' is damaged; rebuild it: {MAKE}") from error
         self.about: dict[str, Any] = dict(self._state.about)
-        made = self.about["style"]
-        if made != style.fingerprint:
+        model = self.about["style"]
+        if model != style.fingerprint:
             raise ModelError(
-                f"index '{self.where}' was made with model {made}, not {style.fingerprint}; rebuild it: {MAKE}"
+                f"index '{self.where}' was made with model {model}, not {style.fingerprint}; rebuild it: {MAKE}"
             )
         self.recipe = IndexRecipe(**self.about["recipe"])
 
@@ -270,10 +270,10 @@ class Index:
     def _exact(self, asked: Patches, rows: Ints) -> Floats:
         if self._count() * self._dim <= MAX_BYTES_IN_MEMORY and 4 * len(rows) >= len(self):
             self.load()
-        found = np.empty((len(asked), len(rows)), np.float32)
+        scores = np.empty((len(asked), len(rows)), np.float32)
         for at in range(0, len(rows), 8192):
-            found[:, at : at + 8192] = self.score_rows(asked, rows[at : at + 8192])
-        return found
+            scores[:, at : at + 8192] = self.score_rows(asked, rows[at : at + 8192])
+        return scores
 
     def nearest(
         self,
@@ -295,9 +295,9 @@ class Index:
         allowed = self.rows(only or EVERYTHING)
         rows, scores = np.full((len(asked), k), -1), np.full((len(asked), k), -np.inf, np.float32)
         depth = len(allowed) if exact else count_candidates(len(allowed), k, depth)
-        for at, (chosen, found) in enumerate(self._score_candidates(asked, allowed, depth, count_finalists(depth, k))):
-            order = np.argsort(-found, kind="stable")[:k]
-            rows[at, : len(order)], scores[at, : len(order)] = chosen[order], found[order]
+        for at, (chosen, near) in enumerate(self._score_candidates(asked, allowed, depth, count_finalists(depth, k))):
+            order = np.argsort(-near, kind="stable")[:k]
+            rows[at, : len(order)], scores[at, : len(order)] = chosen[order], near[order]
         return rows, scores
 
     def _score_candidates(self, asked: Patches, allowed: Ints, depth: int, last: int) -> Iterator[tuple[Ints, Floats]]:
@@ -382,8 +382,8 @@ class Index:
 
 
 def index_without(only: Filter | None, documents: Sequence[str]) -> Filter:
-    given = only or EVERYTHING
-    return replace(given, exclude_documents=(*given.exclude_documents, *documents))
+    wanted = only or EVERYTHING
+    return replace(wanted, exclude_documents=(*wanted.exclude_documents, *documents))
 
 
 def freeze_value(value: Any) -> Any:

@@ -36,10 +36,10 @@ class Hit:
 def index_passages(document: Document, recipe: IndexRecipe) -> list[Passage]:
     """The spans of a document that go into the index; one without a letter or digit has nothing to compare."""
     people = sorted(document.authors, key=lambda a: a.key)
-    found = sentence_tiles(find_sentences(document.text, document.lang or "en"), recipe.sentences)
-    found = [(start, end) for start, end in found if any(map(str.isalnum, document.text[start:end]))]
+    places = sentence_tiles(find_sentences(document.text, document.lang or "en"), recipe.sentences)
+    places = [(start, end) for start, end in places if any(map(str.isalnum, document.text[start:end]))]
     if recipe.spans_per_document:
-        found = spread_passages(found, recipe.spans_per_document)
+        places = spread_passages(places, recipe.spans_per_document)
     return [
         Passage(
             f"{document.id}#{start}",
@@ -54,19 +54,19 @@ def index_passages(document: Document, recipe: IndexRecipe) -> list[Passage]:
             start,
             end,
         )
-        for start, end in found
+        for start, end in places
     ]
 
 
-def spread_passages(found: list[tuple[int, int]], count: int) -> list[tuple[int, int]]:
+def spread_passages(places: list[tuple[int, int]], count: int) -> list[tuple[int, int]]:
     """At most `count` of them, evenly from the beginning to the end.
 
     >>> spread_passages([(0, 1), (1, 2), (2, 3), (3, 4), (4, 5)], 3)
     [(0, 1), (2, 3), (4, 5)]
     """
-    if len(found) <= count:
-        return found
-    return [found[round(at * (len(found) - 1) / max(count - 1, 1))] for at in range(count)]
+    if len(places) <= count:
+        return places
+    return [places[round(at * (len(places) - 1) / max(count - 1, 1))] for at in range(count)]
 
 
 def passage_blocks(
@@ -74,12 +74,12 @@ def passage_blocks(
 ) -> Iterator[tuple[list[str], list[Passage]]]:
     """The ids of whole documents and their passages, about `size` at a time."""
     ids: list[str] = []
-    held: list[Passage] = []
+    passages: list[Passage] = []
     for document in documents:
         ids.append(document.id)
-        held += index_passages(document, recipe)
-        if len(held) >= size:
-            yield ids, held
-            ids, held = [], []
+        passages += index_passages(document, recipe)
+        if len(passages) >= size:
+            yield ids, passages
+            ids, passages = [], []
     if ids:
-        yield ids, held
+        yield ids, passages

@@ -72,21 +72,21 @@ def index_opener(index: Index, workers: EmbeddingWorkers) -> IndexOpener:
 
 @lru_cache(maxsize=2)
 def reopen_index(where: str, version: str, opener: bytes, storage: tuple[tuple[str, str], ...]) -> Index:
-    found = Index.open(where, unpickle_style(opener), storage=dict(storage))
-    if found.version != version:
+    index = Index.open(where, unpickle_style(opener), storage=dict(storage))
+    if index.version != version:
         raise InputError(f"index '{where}' changed while it was searched; search again")
-    return found
+    return index
 
 
 def spread_over_workers(
     function: Callable[[Any], Any], items: Iterable[Any], workers: EmbeddingWorkers, index: Index
 ) -> list[Any]:
     """A function over the parts, on the workers."""
-    found = list(workers.pool.map(function, items))
-    for one in found:
+    results = list(workers.pool.map(function, items))
+    for one in results:
         if isinstance(one, Failure):
             raise InputError(f"a part of index '{index.where}' could not be searched: {one.reason} ({one.detail})")
-    return found
+    return results
 
 
 def propose_candidates(reach: IndexOpener, asked: Patches, depth: int, rows: Ints) -> list[tuple[Ints, Floats]]:
@@ -116,10 +116,10 @@ def best_of_parts(proposals: list[list[tuple[Ints, Floats]]], depth: int) -> lis
 
 
 def best_documents(index: Index, scored: list[list[Floats]], wanted: list[list[Ints]], k: int) -> list[list[Hit]]:
-    found = []
+    hits = []
     for at in range(len(wanted[0])):
         rows = np.concatenate([share[at] for share in wanted])
         scores = np.concatenate([share[at] for share in scored])
         order = np.lexsort((rows, -scores))[:k]
-        found.append([Hit(p, float(s)) for p, s in zip(index.passages_at(rows[order]), scores[order], strict=True)])
-    return found
+        hits.append([Hit(p, float(s)) for p, s in zip(index.passages_at(rows[order]), scores[order], strict=True)])
+    return hits

@@ -89,13 +89,13 @@ class IndexTables:
             raise ArtifactError(f"index '{self.where}' was never finished")
         spans.checkout(max(log["spans"].to_pylist()))
         self._spans = spans
-        found = read_all_columns(spans, COLUMNS_IN_MEMORY)
-        seen = np.flatnonzero(visible_rows(found, log))
-        by_id = pa.table({"id": found["id"].take(seen), "at": seen}).sort_by("id")  # UTF-8 sorts as characters do
+        rows = read_all_columns(spans, COLUMNS_IN_MEMORY)
+        visible = np.flatnonzero(visible_rows(rows, log))
+        by_id = pa.table({"id": rows["id"].take(visible), "at": visible}).sort_by("id")  # UTF-8 sorts as characters do
         order = np.asarray(by_id["at"])
         about = json.loads(log["about"][-1].as_py())
         changes = [row["change"] for row in log.to_pylist() if row["kind"] != "compact"]
-        return IndexState(found.take(order), order.astype(np.int64), about, changes[-1])
+        return IndexState(rows.take(order), order.astype(np.int64), about, changes[-1])
 
     def take(self, offsets: Ints, columns: Sequence[str]) -> pa.Table:
         """Some columns of some passages, in the order asked for."""
@@ -128,9 +128,9 @@ class IndexTables:
     def compact(self, about: Mapping[str, Any]) -> None:
         """Remove the rows that nobody sees, and the versions before this one."""
         spans, log = self._db.open_table(SPANS), read_all_columns(self._db.open_table(LOG))
-        found = read_all_columns(spans, ["change", "doc_id"])
+        rows = read_all_columns(spans, ["change", "doc_id"])
         known = set(log["change"].to_pylist())
-        hidden = found.filter(pa.array(~visible_rows(found, log)))
+        hidden = rows.filter(pa.array(~visible_rows(rows, log)))
         pairs = {(r["change"], r["doc_id"]) for r in hidden.to_pylist()}
         for change in sorted({c for c, _ in pairs}):
             if change in known or not self.remote or is_stale(change):
@@ -170,12 +170,12 @@ def end_to_end(column: Any) -> memoryview:
     return memoryview(values.buffers()[2])[offsets[0] : offsets[-1]]
 
 
-def visible_rows(found: pa.Table, log: pa.Table) -> np.ndarray:
+def visible_rows(rows: pa.Table, log: pa.Table) -> np.ndarray:
     """Which rows of `spans` the log makes visible: those of the last change that touched their document."""
-    if not found.num_rows:
+    if not rows.num_rows:
         return np.zeros(0, bool)
     place = {change: at for at, change in enumerate(log["change"].to_pylist())}
-    changes, documents = found["change"].combine_chunks(), found["doc_id"].combine_chunks()
+    changes, documents = rows["change"].combine_chunks(), rows["doc_id"].combine_chunks()
     coded, owned = dictionary(changes), dictionary(documents)
     rank = np.array([place.get(c, -1) for c in coded.dictionary.to_pylist()], np.int64)[np.asarray(coded.indices)]
     owner = np.asarray(owned.indices)

@@ -28,7 +28,7 @@ def best_ratios(same: Floats, different: Floats) -> tuple[Floats, Floats]:
     """
     from sklearn.isotonic import isotonic_regression  # takes most of a second: not before something is measured
 
-    label, scores = labelled_scores(same, different)
+    label, scores = label_scores(same, different)
     weight = np.where(label == 1, 0.5 / len(same), 0.5 / len(different))
     _, place = np.unique(scores, return_inverse=True)
     total = np.bincount(place, weights=weight).astype(np.float64)
@@ -38,7 +38,7 @@ def best_ratios(same: Floats, different: Floats) -> tuple[Floats, Floats]:
     return ratios[: len(same)], ratios[len(same) :]
 
 
-def labelled_scores(same: Floats, different: Floats) -> tuple[Floats, Floats]:
+def label_scores(same: Floats, different: Floats) -> tuple[Floats, Floats]:
     """Labels and scores as scikit-learn takes them: 1 for same-author pairs, which come first."""
     return np.repeat([1.0, 0.0], [len(same), len(different)]), np.concatenate([same, different])
 
@@ -52,14 +52,14 @@ def auc(same: Floats, different: Floats) -> float:
     """The chance that a same-author pair scores higher than a different-author pair, ties counted half."""
     from sklearn.metrics import roc_auc_score
 
-    return float(roc_auc_score(*labelled_scores(same, different)))
+    return float(roc_auc_score(*label_scores(same, different)))
 
 
 def eer(same: Floats, different: Floats) -> float:
     """The error rate at the threshold where false acceptances and false rejections are as frequent."""
     from sklearn.metrics import roc_curve
 
-    false, true, _ = roc_curve(*labelled_scores(same, different), drop_intermediate=False)
+    false, true, _ = roc_curve(*label_scores(same, different), drop_intermediate=False)
     gap = false - (1 - true)  # from -1 to 1, never falling
     at = int(np.argmax(gap >= 0))
     if at == 0 or gap[at] == gap[at - 1]:

@@ -61,8 +61,8 @@ def rank_scores(scores: NDArray[np.floating], left_out: Bools | None = None) -> 
 
     Ties go by the place in the pool, which knows nothing of authors.
     """
-    shown = scores if left_out is None else np.where(left_out, -np.inf, scores)
-    return np.argsort(-shown, axis=1, kind="stable")
+    allowed = scores if left_out is None else np.where(left_out, -np.inf, scores)
+    return np.argsort(-allowed, axis=1, kind="stable")
 
 
 def measure_rankings(order: Longs, relevant: Bools, names: Sequence[str]) -> dict[str, Doubles]:

@@ -124,14 +124,14 @@ def _recipe(folder: Path) -> Mapping[str, Any]:
 
 
 def _triplet_batches(folder: Path, name: str, split: str) -> Iterator[list[dict[str, Any]]]:
-    held: list[dict[str, Any]] = []
+    batch: list[dict[str, Any]] = []
     for row in read_rows(folder, name, split):
-        held.append(row)
-        if len(held) == ROWS_PER_BATCH:
-            yield held
-            held = []
-    if held:
-        yield held
+        batch.append(row)
+        if len(batch) == ROWS_PER_BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
 
 
 def _sizes(side: _Side) -> dict[str, int]:

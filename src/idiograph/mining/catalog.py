@@ -44,7 +44,7 @@ NOBODY: frozenset[str] = frozenset()
 
 
 def key_of(author: Mapping[str, Any], ids: bool) -> str | None:
-    """What stands for a person: the id in a corpus that has ids, else the folded name."""
+    """What stands for a person: the id in a corpus that has ids, else the fold_name name."""
     return author["id"] if ids else fold(author["name"])
 
 
@@ -130,8 +130,8 @@ class Catalog:
 
     def without(self, which: NDArray[np.bool_], reason: str) -> "Catalog":
         """The same documents, those of `which` left out of every split."""
-        found = int((which & (self.split != NONE)).sum())
-        dropped = {**self.dropped, reason: found} if found else self.dropped
+        count = int((which & (self.split != NONE)).sum())
+        dropped = {**self.dropped, reason: count} if count else self.dropped
         return replace(self, split=np.where(which, NONE, self.split).astype(np.int8), dropped=dropped)
 
 
@@ -210,7 +210,7 @@ class _Reading:
 
     def _people(self, authors: Sequence[Mapping[str, Any]]) -> list[int]:
         """Numbers of names, tied to those of ids: the two are one person wherever either stands."""
-        names = [self.names["name", folded(author["name"])] for author in authors]
+        names = [self.names["name", fold_name(author["name"])] for author in authors]
         for author, name in zip(authors, names, strict=True):
             if author["id"]:
                 self.ties.add((self.names["id", author["id"]], name))
@@ -243,10 +243,10 @@ class _Reading:
         """The documents that are in `held_out`, or have an author who is."""
         known = [(kind, name) for name in held_out.people for kind in ("id", "name")]
         them = person[np.array([self.names[one] for one in known if one in self.names], dtype=np.int64)]
-        found = np.isin(np.array(catalog.shown.column("id")), list(held_out.documents))
+        held_out_rows = np.isin(np.array(catalog.shown.column("id")), list(held_out.documents))
         for people in (catalog.people, labels):
-            found[people.owner[np.isin(people.values, them)]] = True
-        return found
+            held_out_rows[people.owner[np.isin(people.values, them)]] = True
+        return held_out_rows
 
     def _splits(self, person: Ints, people: RaggedRows, labels: RaggedRows, label: Ints) -> Splits:
         if self.recipe.split == "triplet":
@@ -256,7 +256,7 @@ class _Reading:
 
 
 @lru_cache(maxsize=1 << 16)
-def folded(name: str) -> str:
+def fold_name(name: str) -> str:
     return fold(name)
 
 
@@ -264,7 +264,7 @@ def _describe_document(row: Mapping[str, Any], label: frozenset[str]) -> dict[st
     """What is written beside a span. Without an author-set, everybody is named."""
     authors = row["authors"] or ()
     affiliations = sorted({a for author in authors for a in author["affiliations"] or ()})
-    people = sorted(label or {author["id"] or folded(author["name"]) for author in authors})
+    people = sorted(label or {author["id"] or fold_name(author["name"]) for author in authors})
     about = {"domain": row["domains"] or [], "affiliations": affiliations, "authorids": people}
     return {"id": row["id"], "year": row["year"], **about}
 

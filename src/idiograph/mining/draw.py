@@ -105,17 +105,17 @@ def make_tables(catalog: Catalog, pool: SpanPool, recipe: MineRecipe) -> Candida
     zero = np.zeros(len(catalog), dtype=np.int64)
     everyone = zero if recipe.negatives == "any" else None
 
-    def grouped(number: NDArray[Any], within: Longs = zero) -> CandidateGroups:
+    def group_documents(number: NDArray[Any], within: Longs = zero) -> CandidateGroups:
         whole = np.where(usable & (number != NONE), number.astype(np.int64) * len(SPLITS) + split, NONE)
         return CandidateGroups.by(whole, within, catalog.keys)
 
     every = np.arange(len(catalog))
     alone = (catalog.container == NONE) | (recipe.containers == "any")
     book = np.where(alone, NONE - 1 - rank_keys(catalog.keys), catalog.container)
-    mates = grouped(catalog.label, book)
+    mates = group_documents(catalog.label, book)
     own = own_ranges(mates, book)
-    field = grouped(catalog.field if everyone is None else everyone)
-    primary = grouped(catalog.primary if everyone is None else everyone)
+    field = group_documents(catalog.field if everyone is None else everyone)
+    primary = group_documents(catalog.primary if everyone is None else everyone)
     return CandidateTables(
         keys=catalog.keys,
         usable=usable,
@@ -192,7 +192,7 @@ def open_drawing(folder: Path, terms: Path | None) -> tuple[CandidateTables, Lex
     return CandidateTables.load(folder), Lexicon(Terms.open(terms))
 
 
-def candidates_held(recipe: MineRecipe) -> int:
+def candidates_per_document(recipe: MineRecipe) -> int:
     """How many candidates are held at once for one document."""
     return recipe.per_document * (DRAWS_PER_FIELD + (recipe.candidates if recipe.negatives in LEXICAL else 1))
 
@@ -262,8 +262,8 @@ class TripletDrawing:
         doc_, number_ = doc[:, None], number[:, None]  # (T, 1)
         mate = self._mate(doc_, number_, again, trial)  # (T, width)
         span = self._slot(doc_, mate, POSITIVE, number_, again, trial)
-        apart = np.abs(self.t.at[span] - self.t.at[anchor][:, None]) >= self.size
-        fine = (mate != doc_) | (apart | self.recipe.repeats)
+        far_enough = np.abs(self.t.at[span] - self.t.at[anchor][:, None]) >= self.size
+        fine = (mate != doc_) | (far_enough | self.recipe.repeats)
         if far and self.lexicon:
             scores = np.where(fine, self.lexicon.scores(anchor, span), np.inf)
             return np.where(fine.any(axis=1), pick_from_rows(span, scores.argmin(axis=1)), NONE)
@@ -312,10 +312,10 @@ class TripletDrawing:
 
     def _strangers(self, doc: Longs, other: Longs) -> Bools:
         """Which of `other` (T, n) share nobody with `doc` (T,)?"""
-        apart = (self.t.crowd[doc][:, None] & self.t.crowd[other]) == 0
-        row, column = np.nonzero(~apart)
-        apart[row, column] = ~self._share(doc[row], other[row, column])
-        return apart
+        strangers = (self.t.crowd[doc][:, None] & self.t.crowd[other]) == 0
+        row, column = np.nonzero(~strangers)
+        strangers[row, column] = ~self._share(doc[row], other[row, column])
+        return strangers
 
     def _share(self, one: Longs, other: Longs) -> Bools:
         """Have the documents of each pair an author in common? Each author of the one is looked up among the other's."""

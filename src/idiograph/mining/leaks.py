@@ -58,11 +58,11 @@ class SpanPrints:
 
 def span_prints(texts: Sequence[str]) -> SpanPrints:
     """The fingerprints of some spans."""
-    found = [(at, sentence) for at, text in enumerate(texts) for sentence in hash_sentences(text)]
+    sentences = [(at, sentence) for at, text in enumerate(texts) for sentence in hash_sentences(text)]
     sketch = shingle_signatures(list(texts))[:, :BINS] >> 1 if texts else np.zeros((0, BINS))
     return SpanPrints(
-        np.array([at for at, _ in found], dtype=np.int64),
-        np.array([sentence for _, sentence in found], dtype=np.uint64),
+        np.array([at for at, _ in sentences], dtype=np.int64),
+        np.array([sentence for _, sentence in sentences], dtype=np.uint64),
         sketch.astype(np.uint16),
     )
 
@@ -99,15 +99,15 @@ class HeldOutSpans:
     places: Longs  # (bands, spans), whose key it is
 
     @classmethod
-    def of(cls, found: SpanPrints, split: Splits) -> "HeldOutSpans":
-        order = np.lexsort((-split[found.owner], found.sentences))
-        distinct, first = np.unique(found.sentences[order], return_index=True)
-        keys = print_bands(found.sketch)
+    def of(cls, prints: SpanPrints, split: Splits) -> "HeldOutSpans":
+        order = np.lexsort((-split[prints.owner], prints.sentences))
+        distinct, first = np.unique(prints.sentences[order], return_index=True)
+        keys = print_bands(prints.sketch)
         places = np.array([np.lexsort((-split, key)) for key in keys])
         return cls(
             distinct,
-            split[found.owner][order][first],
-            found.sketch,
+            split[prints.owner][order][first],
+            prints.sketch,
             split,
             np.take_along_axis(keys, places, axis=1),
             places,
@@ -122,24 +122,24 @@ class HeldOutSpans:
     def load(cls, folder: Path) -> "HeldOutSpans":
         return cls(**{f.name: np.load(folder / f"{f.name}.npy", mmap_mode="r") for f in fields(cls)})
 
-    def shared(self, found: SpanPrints, split: Splits) -> Bools:
-        """Which sentences of `found` does a later split than their own hold too?"""
+    def shared(self, prints: SpanPrints, split: Splits) -> Bools:
+        """Which sentences of `prints` does a later split than their own hold too?"""
         if not len(self.sentences):
-            return np.zeros(len(found.sentences), dtype=bool)
-        at = np.minimum(np.searchsorted(self.sentences, found.sentences), len(self.sentences) - 1)
-        return (self.sentences[at] == found.sentences) & (self.latest[at] > split[found.owner])
+            return np.zeros(len(prints.sentences), dtype=bool)
+        at = np.minimum(np.searchsorted(self.sentences, prints.sentences), len(self.sentences) - 1)
+        return (self.sentences[at] == prints.sentences) & (self.latest[at] > split[prints.owner])
 
-    def copies(self, found: SpanPrints, split: Splits) -> Longs:
-        """For each span of `found` a span of a later split that nearly repeats it, or -1."""
-        best, like = np.full(len(found.sketch), -1, dtype=np.int64), np.full(len(found.sketch), MIN_SKETCH_AGREEMENT)
-        for key, ordered, places in zip(print_bands(found.sketch), self.keys, self.places, strict=True):
+    def copies(self, prints: SpanPrints, split: Splits) -> Longs:
+        """For each span of `prints` a span of a later split that nearly repeats it, or -1."""
+        best, like = np.full(len(prints.sketch), -1, dtype=np.int64), np.full(len(prints.sketch), MIN_SKETCH_AGREEMENT)
+        for key, ordered, places in zip(print_bands(prints.sketch), self.keys, self.places, strict=True):
             first, last = np.searchsorted(ordered, key), np.searchsorted(ordered, key, side="right")
             for step in range(SPANS_PER_BAND):
                 asking = np.flatnonzero(first + step < last)
                 if not len(asking):
                     break
                 other = places[first[asking] + step]
-                share = (found.sketch[asking] == self.sketch[other]).mean(axis=1)
+                share = (prints.sketch[asking] == self.sketch[other]).mean(axis=1)
                 better = (share >= like[asking]) & (self.split[other] > split[asking])
                 best[asking[better]], like[asking[better]] = other[better], share[better]
         return best
@@ -176,10 +176,10 @@ def span_batch_prints(batch: SpanBatch, folder: Path) -> SpanPrints:
 
 def find_overlaps(batch: SpanBatch, folder: Path) -> tuple[Bools, Bools]:
     """Which spans share a sentence with a later split, and which nearly repeat a span of one?"""
-    index, found = open_held_out_spans(folder), span_batch_prints(batch, folder)
+    index, prints = open_held_out_spans(folder), span_batch_prints(batch, folder)
     common = np.zeros(len(batch.numbers), dtype=bool)
-    common[found.owner[index.shared(found, batch.split)]] = True
-    return common, index.copies(found, batch.split) >= 0
+    common[prints.owner[index.shared(prints, batch.split)]] = True
+    return common, index.copies(prints, batch.split) >= 0
 
 
 def index_held_out_spans(used: dict[str, tuple[Longs, Splits]], folder: Path, workers: Workers) -> None:
@@ -200,15 +200,15 @@ def overlapping_spans(
     """By kind and reason, the numbers of the spans that should not be where they are."""
     index_held_out_spans(used, folder, workers)
     last = max((int(split.max(initial=0)) for _, split in used.values()), default=0)
-    found: dict[str, dict[str, Longs]] = {}
+    by_kind: dict[str, dict[str, Longs]] = {}
     for kind, (numbers, split) in used.items():
         pending = list(span_batches(kind, numbers[split < last], split[split < last]))
         gone: dict[str, list[Longs]] = {SHARED_SENTENCE: [], NEAR_COPY: []}
         for batch, (common, copied) in workers.run(partial(find_overlaps, folder=folder), pending, f"comparing {kind}"):
             gone[SHARED_SENTENCE].append(batch.numbers[common])
             gone[NEAR_COPY].append(batch.numbers[copied & ~common])
-        found[kind] = {reason: np.concatenate([np.zeros(0, np.int64), *parts]) for reason, parts in gone.items()}
-    return found
+        by_kind[kind] = {reason: np.concatenate([np.zeros(0, np.int64), *parts]) for reason, parts in gone.items()}
+    return by_kind
 
 
 @dataclass(frozen=True, slots=True)

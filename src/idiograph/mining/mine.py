@@ -26,7 +26,7 @@ from idiograph.mining.draw import (
     NO_OTHER,
     NO_OTHER_BOOK,
     DrawTask,
-    candidates_held,
+    candidates_per_document,
     draw_triplets,
     make_tables,
 )
@@ -102,9 +102,9 @@ def run_folder(work: Path) -> Path:
     """A folder for this run alone; what a killed one left is removed. Workers remember what they opened by its name."""
     for old in work.glob("run-*"):
         shutil.rmtree(old)
-    found = work / f"run-{uuid4().hex}"
-    found.mkdir()
-    return found
+    folder = work / f"run-{uuid4().hex}"
+    folder.mkdir()
+    return folder
 
 
 class Miner:
@@ -126,9 +126,9 @@ class Miner:
     def write(self, folder: Path) -> Counts:
         """Draw and write the triplets of every rule and number of sentences; those without any are left out."""
         names = [(rule, size) for rule in self.recipe.rule for size in self.recipe.sentences]
-        drawn = {name: self._drawn(*name) for name in names}
+        drawn = {name: self._draw(*name) for name in names}
         if self.recipe.split == "author":
-            drawn = self._apart(drawn)
+            drawn = self._drop_overlaps(drawn)
         counts = {f"{rule}-{size}": self._write(rule, size, rows, folder) for (rule, size), rows in drawn.items()}
         return {name: splits for name, splits in counts.items() if sum(splits.values())}
 
@@ -140,7 +140,7 @@ class Miner:
             counts[split] = write_triplets(rows[where == at, 1:], pool, self.catalog.shown, folder / name, split)
         return counts
 
-    def _drawn(self, rule: str, size: int) -> Longs:
+    def _draw(self, rule: str, size: int) -> Longs:
         """The triplets of a rule, ordered by the key of the anchor's document: shuffled, but always the same way."""
         source = span_kind(rule, size)
         pool = SpanPool.open(self.work, source)
@@ -153,15 +153,15 @@ class Miner:
             rule, size, tables, collect_terms(self.work, self.run, source) if lexical else None, self.recipe
         )
         order = np.argsort(self.catalog.keys, kind="stable")
-        step = max(1, CANDIDATES_PER_BLOCK // candidates_held(self.recipe))
+        step = max(1, CANDIDATES_PER_BLOCK // candidates_per_document(self.recipe))
         blocks = [order[at : at + step] for at in range(0, len(order), step)]
-        found: list[Longs] = []
+        blocks_drawn: list[Longs] = []
         for _, chosen in self.workers.run(partial(draw_triplets, task=task), blocks, f"drawing {rule}-{size}", len):
             self.dropped.update({f"{rule}-{size}: {reason}": count for reason, count in chosen.dropped.items()})
-            found.append(chosen.rows)
-        return np.concatenate([np.zeros((0, 4), dtype=np.int64), *found])
+            blocks_drawn.append(chosen.rows)
+        return np.concatenate([np.zeros((0, 4), dtype=np.int64), *blocks_drawn])
 
-    def _apart(self, drawn: dict[tuple[str, int], Longs]) -> dict[tuple[str, int], Longs]:
+    def _drop_overlaps(self, drawn: dict[tuple[str, int], Longs]) -> dict[tuple[str, int], Longs]:
         """The triplets without those that have wording in common with a later split."""
         used: dict[str, list[Longs]] = defaultdict(list)
         for name, rows in drawn.items():

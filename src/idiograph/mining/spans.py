@@ -94,8 +94,8 @@ def draw_block(block: DocumentBlock, recipe: MineRecipe, folder: Path) -> Counte
     marker = folder / f"{block.number:06d}.npz"
     if not marker.is_file():
         write_block(block, recipe, folder, marker)
-    with np.load(marker) as found:
-        return Counter(dict(zip(found["reasons"].tolist(), found["times"].tolist(), strict=True)))
+    with np.load(marker) as marked:
+        return Counter(dict(zip(marked["reasons"].tolist(), marked["times"].tolist(), strict=True)))
 
 
 def write_block(block: DocumentBlock, recipe: MineRecipe, folder: Path, marker: Path) -> None:
@@ -169,15 +169,15 @@ def plain_spans(
     if len(offsets) < size and recipe.short_documents == "drop":
         judge.dropped[f"document: fewer than {size} sentences"] += 1
         return []
-    kept: list[FoundSpan] = []
+    spans: list[FoundSpan] = []
     candidates = sentence_runs(offsets, size)
-    for at in islice(shuffled(range(len(candidates)), random), TRIES_PER_SPAN * recipe.spans_per_document):
+    for at in islice(draw_in_random_order(range(len(candidates)), random), TRIES_PER_SPAN * recipe.spans_per_document):
         start, end = candidates[at]
         if span := judge(text[start:end], at):
-            kept.append(span)
-            if len(kept) == recipe.spans_per_document:
+            spans.append(span)
+            if len(spans) == recipe.spans_per_document:
                 break
-    return kept
+    return spans
 
 
 def cloze_spans(
@@ -187,14 +187,14 @@ def cloze_spans(
     if len(offsets) < 5 * size:
         judge.dropped[f"document: fewer than {5 * size} sentences"] += 1
         return []
-    kept: list[FoundSpan] = []
+    spans: list[FoundSpan] = []
     places = range(size, len(offsets) - 2 * size + 1)
-    for at in islice(shuffled(places, random), TRIES_PER_SPAN * recipe.per_document):
+    for at in islice(draw_in_random_order(places, random), TRIES_PER_SPAN * recipe.per_document):
         three = [judge(piece, place) for piece, place in make_cloze(text, offsets, at, size, random)]
-        kept += [span for span in three if span] if all(three) else []
-        if len(kept) == 3 * recipe.per_document:
+        spans += [span for span in three if span] if all(three) else []
+        if len(spans) == 3 * recipe.per_document:
             break
-    return kept
+    return spans
 
 
 def make_cloze(text: str, offsets: Offsets, at: int, size: int, random: Random) -> list[tuple[str, int]]:
@@ -218,7 +218,7 @@ def piece_at(text: str, offsets: Offsets, at: int, size: int) -> str:
     return text[offsets[at][0] : offsets[at + size - 1][1]]
 
 
-def shuffled(items: Iterable[int], random: Random) -> Iterator[int]:
+def draw_in_random_order(items: Iterable[int], random: Random) -> Iterator[int]:
     """The items in random order, drawn as they are asked for: a paper has hundreds of runs, of which ten are looked at."""
     left = list(items)
     while left:
@@ -234,13 +234,13 @@ def in_language(
     doubtful = [span.text for row in rows for span in row if not span.sure]
     verdicts = map(identify, doubtful)
     step = 3 if name.startswith(CLOZE) else 1
-    kept: list[list[FoundSpan]] = []
+    good_rows: list[list[FoundSpan]] = []
     for row, lang in zip(rows, langs, strict=True):
         good = [span.sure or next(verdicts)[0] == lang for span in row]
         dropped["span: the detector finds another language"] += good.count(False)
         whole = [all(good[at : at + step]) for at in range(0, len(row), step)]
-        kept.append([span for at, span in enumerate(row) if whole[at // step]])
-    return kept
+        good_rows.append([span for at, span in enumerate(row) if whole[at // step]])
+    return good_rows
 
 
 def save_texts(drawn: dict[str, list[list[FoundSpan]]], path: Path) -> dict[str, NDArray[Any]]:
@@ -258,11 +258,11 @@ def save_texts(drawn: dict[str, list[list[FoundSpan]]], path: Path) -> dict[str,
 
 
 def term_columns(drawn: dict[str, list[list[FoundSpan]]]) -> dict[str, NDArray[Any]]:
-    found: dict[str, NDArray[Any]] = {}
+    columns: dict[str, NDArray[Any]] = {}
     for name, rows in drawn.items():
         terms = term_counts(span.text for row in rows for span in row)
-        found |= {f"{name}.sizes": terms.sizes, f"{name}.words": terms.words, f"{name}.times": terms.times}
-    return found
+        columns |= {f"{name}.sizes": terms.sizes, f"{name}.words": terms.words, f"{name}.times": terms.times}
+    return columns
 
 
 @dataclass(frozen=True)
@@ -301,22 +301,22 @@ class SpanPool:
     def texts(self, numbers: Longs) -> pa.Array:
         """The texts of spans, read from where they are; in the order asked for."""
         distinct, where = np.unique(numbers, return_inverse=True)
-        found: list[bytes] = []
+        encoded: list[bytes] = []
         edges = np.searchsorted(distinct, self.bounds)
         for block in np.flatnonzero(np.diff(edges)).tolist():
             mine = distinct[edges[block] : edges[block + 1]]
             starts = self.ends[mine] + (self.bases[block] - self.ends[self.bounds[block]])
             with self.paths[block].open("rb", buffering=0) as file:
-                found += read_pieces(file, starts.tolist(), (self.ends[mine + 1] - self.ends[mine]).tolist())
-        return pa.array(found, pa.binary()).cast(pa.string()).take(pa.array(where))
+                encoded += read_pieces(file, starts.tolist(), (self.ends[mine + 1] - self.ends[mine]).tolist())
+        return pa.array(encoded, pa.binary()).cast(pa.string()).take(pa.array(where))
 
 
 def read_pieces(file: Any, starts: Sequence[int], lengths: Sequence[int]) -> list[bytes]:
-    found = []
+    pieces = []
     for start, length in zip(starts, lengths, strict=True):
         file.seek(start)
-        found.append(file.read(length))  # unbuffered: a span alone, not the page around it
-    return found
+        pieces.append(file.read(length))  # unbuffered: a span alone, not the page around it
+    return pieces
 
 
 def collect_terms(folder: Path, to: Path, name: str) -> Path:

@@ -45,13 +45,13 @@ def patch_rows(patches: Patches, which: slice) -> tuple[Floats, Ints]:
 
 def score_tiles(lengths: Ints, limit: int) -> Iterator[slice]:
     """Runs of neighbouring texts with at most `limit` patches together, or one text if it alone has more."""
-    begin = held = 0
+    begin = rows = 0
     for at, length in enumerate(lengths):
-        if held and held + length > limit:
+        if rows and rows + length > limit:
             yield slice(begin, at)
-            begin, held = at, 0
-        held += int(length)
-    if held:
+            begin, rows = at, 0
+        rows += int(length)
+    if rows:
         yield slice(begin, len(lengths))
 
 

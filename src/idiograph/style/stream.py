@@ -76,34 +76,34 @@ def score_rows(a: Patches, b: Patches | Stacked, mean: bool = True) -> Iterator[
 
     The same scores as `meansim` (or `maxsim`), up to the last bit of a float; memory does not grow with the number of pairs.
     """
-    held = b if isinstance(b, Stacked) else stack_texts(b)
+    stacked = b if isinstance(b, Stacked) else stack_texts(b)
     for block in score_tiles(a.lengths, ANCHOR_ROWS):
         left, starts = patch_rows(a, block)
         turned = np.ascontiguousarray(left.T)  # (d, rows): the rows of anchors are the long side of every product
-        scores = np.empty((len(starts), len(held.order)), np.float32)
-        for run in held.runs:
+        scores = np.empty((len(starts), len(stacked.order)), np.float32)
+        for run in stacked.runs:
             first, last, longest = run
-            best = (held.tile(run) @ turned).reshape(last - first, longest, -1).max(axis=1)  # (texts, anchor rows)
-            scores[:, held.order[first:last]] = np.add.reduceat(best, starts, axis=1).T
+            best = (stacked.tile(run) @ turned).reshape(last - first, longest, -1).max(axis=1)  # (texts, anchor rows)
+            scores[:, stacked.order[first:last]] = np.add.reduceat(best, starts, axis=1).T
         yield block, scores / a.lengths[block, None].astype(np.float32) if mean else scores
 
 
 def score_pairs(a: Patches, at: Ints, b: Patches, to: Ints, mean: bool = True) -> Floats:
     """The scores of given pairs: text `at[i]` of `a` with text `to[i]` of `b`."""
-    found = np.empty(len(at), np.float32)
+    scores = np.empty(len(at), np.float32)
     for anchor in np.unique(at):
         here = np.flatnonzero(at == anchor)
-        found[here] = score_one(a, int(anchor), b, to[here])
-    return found / a.lengths[at].astype(np.float32) if mean else found
+        scores[here] = score_one(a, int(anchor), b, to[here])
+    return scores / a.lengths[at].astype(np.float32) if mean else scores
 
 
 def score_one(a: Patches, anchor: int, b: Patches, which: Ints) -> Floats:
     """One text of `a` against some of `b`: sums of best matches."""
     left, _ = patch_rows(a, slice(anchor, anchor + 1))
     turned, starts, lengths = np.ascontiguousarray(left.T), b.starts[which], b.lengths[which]
-    found = np.empty(len(which), np.float32)
+    scores = np.empty(len(which), np.float32)
     for some in score_tiles(lengths, CHOSEN_ROWS):
         begins = np.cumsum(lengths[some]) - lengths[some]
         similar = b.vectors[ragged_rows(starts[some], lengths[some])] @ turned
-        found[some] = np.maximum.reduceat(similar, begins, axis=0).sum(axis=1)
-    return found
+        scores[some] = np.maximum.reduceat(similar, begins, axis=0).sum(axis=1)
+    return scores
