@@ -91,15 +91,17 @@ def effective_count(words_a: ArrayLike, words_b: ArrayLike) -> Any:
 
 
 def score_columns(scores: Floats, sizes: Floats) -> Floats:
-    return np.stack([np.ones_like(scores), scores, sizes, scores * sizes], axis=1)
+    return np.stack([np.ones_like(scores), scores, sizes, scores * sizes], axis=-1)
 
 
-def fit_scores(pairs: Scored, style: str, source: str, method: str = "logistic") -> Calibration:
+def fit_scores(
+    pairs: Scored, style: str, source: str, method: str = "logistic", least: int = MIN_PAIRS_TO_CALIBRATE
+) -> Calibration:
     """Learn what scores mean. Both kinds of pair weigh the same, whatever their number."""
     same, different = int(pairs.same.sum()), int((~pairs.same).sum())
-    if min(same, different) < MIN_PAIRS_TO_CALIBRATE:
+    if min(same, different) < least:
         raise InputError(
-            f"only {same} same-author and {different} different-author pairs to calibrate on; {MIN_PAIRS_TO_CALIBRATE} of each "
+            f"only {same} same-author and {different} different-author pairs to calibrate on; {least} of each "
             "are needed: give at least two documents of several authors"
         )
     ends = (float(pairs.sizes.min()), float(pairs.sizes.max()))
