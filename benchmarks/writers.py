@@ -105,7 +105,7 @@ def main() -> None:
         llr = cross_fit(scored, writers)
         present, absent = llr[scored.same], llr[~scored.same]
         cost = cllr(present, absent)
-        others = " | ".join(share(by_nearest_text(pairs, ranker)) for ranker in (NGrams(), Delta()))
+        others = " | ".join(share(by_nearest_text(pairs, ranker)) for ranker in (NGrams(), Delta(features=150)))
         open_set = f"{auc(present, absent):.3f}, {cost:.3f}, {cost - cllr_min(present, absent):.3f}"
         people = len({key_of(p) for p in pairs})
         print(f"| {name} | {len(ranks)} | {people} | {share(ranks)} | {others} | {open_set} |", flush=True)

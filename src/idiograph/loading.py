@@ -17,7 +17,7 @@ DEFAULT_PATCH = "auto"
 SHIPPED = "idiograph-small"
 BASELINES: dict[str, Callable[[], Ranker]] = {
     "bm25": BM25,
-    "delta": Delta,
+    "delta": lambda: Delta(features=150),
     "function-words": FunctionWords,
     "ngrams": NGrams,
     "stop-words": StopWords,

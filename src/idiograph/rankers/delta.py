@@ -1,4 +1,4 @@
-"""Burrows's Delta in its cosine form: z-scores of the most frequent words. What stylometrists reach for first."""
+"""Burrows's Delta and its kin: z-scores of the most frequent words. What stylometrists reach for first."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -6,16 +6,42 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from idiograph.errors import SpecError
+from idiograph.rankers.counts import WordFeatures, most_frequent
+from idiograph.rankers.library import Library
+from idiograph.rankers.rates import Fit, LearnedRates, Nearness, fit_eder, fit_entropy, fit_z_scores, table_of
+from idiograph.spec import unknown_choice
 from idiograph.text.words import SIMPLE_TOKEN
+
+DISTANCES: dict[str, tuple[Fit, Nearness]] = {
+    "burrows": (fit_z_scores, "distance"),
+    "cosine": (fit_z_scores, "angle"),
+    "eder": (fit_eder, "distance"),
+    "entropy": (fit_entropy, "distance"),
+}
 
 
 class Delta:
-    """Cosine Delta over the `features` most frequent words and marks of all the texts compared."""
+    """Delta over the `features` most frequent words of a library.
+
+    `culling` leaves out the words that are in fewer than this share of the texts. `compare` knows no library: it takes
+    words and marks of all the texts compared, and cosine only.
+    """
 
     name = "delta"
 
-    def __init__(self, features: int = 150) -> None:
-        self.features = features
+    def __init__(self, features: int = 500, distance: str = "cosine", culling: float = 0.0) -> None:
+        if distance not in DISTANCES:
+            raise SpecError(unknown_choice("distance", distance, DISTANCES))
+        if features < 1 or not 0 <= culling <= 1:
+            raise SpecError(f"Delta takes at least 1 word and a culling from 0 to 1, not {features} and {culling}")
+        self.features, self.distance, self.culling = features, distance, culling
+
+    def learn(self, library: Library) -> LearnedRates:
+        """Count the words of a library. Which are the most frequent, their means and spreads leave out what is asked about."""
+        fit, nearness = DISTANCES[self.distance]
+        table = table_of(most_frequent(library.texts, WordFeatures(), self.features, self.culling))
+        return LearnedRates(self.name, library, (table,), fit, nearness)
 
     def compare(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
         """Every text of `a` against every text of `b`: (len(a), len(b))."""

@@ -1,4 +1,4 @@
-"""Character n-grams weighted by TF-IDF: the cheap ranker that any claim about style has to beat."""
+"""Character n-grams: the cheap rankers that any claim about style has to beat."""
 
 import re
 from collections.abc import Sequence
@@ -6,6 +6,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
+
+from idiograph.errors import SpecError
+from idiograph.rankers.counts import LetterFeatures, most_frequent
+from idiograph.rankers.library import Library
+from idiograph.rankers.rates import LearnedRates, fit_z_scores, table_of
+from idiograph.rankers.tfidf import LearnedTfIdf, learn_tfidf
 
 BLANKS = re.compile(r"\s\s+")
 TEXTS_PER_BLOCK = 1024  # texts whose letters are in memory at a time
@@ -26,6 +32,41 @@ class NGrams:
         """Every text of `a` against every text of `b`: (len(a), len(b))."""
         rows = weight_counts(count_ngrams([*a, *b], self.size))
         return (rows[: len(a)] @ rows[len(a) :].T).toarray()
+
+
+class LetterRates:
+    """Cosine of the z-scores of the most frequent character n-grams of a library: Delta over letters. Case counts.
+
+    With sizes 3 and 4 the best single views on fan fiction in four languages and on long novels.
+    """
+
+    def __init__(self, size: int = 3, features: int = 2000) -> None:
+        check_letters(size, features)
+        self.size, self.features = size, features
+        self.name = f"letters-{size}"
+
+    def learn(self, library: Library) -> LearnedRates:
+        """Count the n-grams of a library. Which are the most frequent, means and spreads leave out what is asked about."""
+        table = table_of(most_frequent(library.texts, LetterFeatures(self.size), self.features))
+        return LearnedRates(self.name, library, (table,), fit_z_scores)
+
+
+class LetterTfIdf:
+    """Cosine of the most frequent character n-grams of a library weighted by TF-IDF. Case counts."""
+
+    def __init__(self, size: int = 5, features: int = 20_000) -> None:
+        check_letters(size, features)
+        self.size, self.features = size, features
+        self.name = f"letters-{size}-tfidf"
+
+    def learn(self, library: Library) -> LearnedTfIdf:
+        """Count the n-grams of a library. Which of them count, and how much, leaves out what is asked about."""
+        return learn_tfidf(self.name, library, most_frequent(library.texts, LetterFeatures(self.size), self.features))
+
+
+def check_letters(size: int, features: int) -> None:
+    if size < 1 or features < 1:
+        raise SpecError(f"letters are counted in n-grams of at least 1, and at least 1 of them, not {size} and {features}")
 
 
 def count_ngrams(texts: Sequence[str], size: int) -> csr_array:

@@ -7,8 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from idiograph.rankers.counts import WordFeatures, most_frequent
 from idiograph.rankers.delta import compare_rates, count_tokens
 from idiograph.rankers.letters import weight_counts
+from idiograph.rankers.library import Library
+from idiograph.rankers.tfidf import LearnedTfIdf, learn_tfidf
 from idiograph.text.words import FUNCTION_WORDS, SIMPLE_WORD
 
 MARKS = frozenset(".,;:()!?—-")
@@ -19,6 +22,10 @@ class WordTfIdf:
     """Cosine of words weighted by TF-IDF, as `NGrams`; marks and case do not count."""
 
     name = "words"
+
+    def learn(self, library: Library) -> LearnedTfIdf:
+        """Count the words of a library, in any language; how rare a word is leaves out the text that is asked about."""
+        return learn_tfidf(self.name, library, most_frequent(library.texts, WordFeatures()))
 
     def compare(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
         """Every text of `a` against every text of `b`: (len(a), len(b))."""
