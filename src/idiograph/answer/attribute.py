@@ -1,14 +1,18 @@
 """Who among the authors of an index wrote this? Ranked author-sets with a likelihood ratio, and the passages behind it."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from idiograph.answer.authors import IndexAuthors, author_sets_of
+from idiograph.answer.copies import Copy, find_copies
+from idiograph.answer.crossvalidate import BEST, MAX_TEXTS, CrossValidation
+from idiograph.answer.evidence import author_standings
 from idiograph.answer.likelihood import Calibration, effective_count, ratio_in_words
+from idiograph.answer.methods import MODEL, evidence_of_index
 from idiograph.answer.openset import IndexCalibration, OpenSetAnswer, calibration_of_index, open_answer
 from idiograph.answer.passages import text_passages
 from idiograph.answer.ranking import Matches, Ranking, rank_candidates
@@ -48,6 +52,7 @@ class Candidate:
     probability: float
     documents: int
     evidence: tuple[Evidence, ...]
+    shares: tuple[tuple[str, float], ...] = ()  # what each method adds to the log10 ratio, before it is bounded
 
     @property
     def topical(self) -> bool:
@@ -60,7 +65,11 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
-    """Candidates, best first, and whether any of them stands out."""
+    """Candidates, best first, and whether any of them stands out.
+
+    `check` says how often the method is right on the library's own texts; `copies` names documents of the library that hold
+    the text, or much of it.
+    """
 
     candidates: tuple[Candidate, ...]
     none: OpenSetAnswer  # is the writer among them at all?
@@ -68,10 +77,23 @@ class Attribution:
     calibration: Calibration
     lengths: int  # words of the question
     asked: int  # passages of the question
+    method: str = MODEL
+    check: CrossValidation | None = None
+    copies: tuple[Copy, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """How often answers like this one are right, and what they rest on."""
+        if self.check is None:
+            return ""
+        weights = ", ".join(f"{name} {weight:.2f}" for name, weight in self.check.weights.items() if weight > 0)
+        return f"{self.check.sentence}; weights: {weights}" if len(self.check.weights) > 1 else self.check.sentence
 
     def to_json(self) -> dict[str, Any]:
         about = {"none_stands_out": self.none_stands_out, "open_set": asdict(self.none), "words": self.lengths}
-        return {**about, "candidates": [c.to_json() for c in self.candidates]}
+        about |= {"method": self.method, "says": self.sentence, "copies": [asdict(copy) for copy in self.copies]}
+        checked = {"check": self.check.to_json()} if self.check else {}
+        return {**about, **checked, "candidates": [c.to_json() for c in self.candidates]}
 
 
 def attribute(
@@ -84,13 +106,15 @@ def attribute(
     candidates: Sequence[str] = (),
     unknown: float = 0.5,
     exact: bool = False,
+    method: str = BEST,
 ) -> Attribution:
     """Rank the author-sets of an index (`by="author"`: its single authors) for a text, or for several by one hand.
 
     `candidates` limits them to those with one of these authors; `exclude` names documents that do not count; `unknown`
     is the reader's own probability, before seeing the text, that the writer is not in the index at all. In a large index
     the passages of those who seem near are scored, and a sample of the others stands for the rest; `exact` scores
-    everything.
+    everything. `method` is `best`, the weighed evidence of all methods, or one of them by its name; an index of more than
+    `MAX_TEXTS` documents is asked by the model.
     """
     texts = [text] if isinstance(text, str) else list(text)
     asked = [p for one in texts for p in text_passages(one, index.recipe.sentences)]
@@ -102,17 +126,73 @@ def attribute(
     ranking = rank_candidates(index, everybody, index.embed(asked), exclude=exclude, also=also, exact=exact).of(wanted)
     if not len(ranking):
         raise InputError(f"no author of index '{index.where}' is among the candidates")
-    known = calibration_of_index(index, by)
-    length = sum(len(one.split()) for one in texts)
-    ratios = known.calibration.ratios(ranking.z, np.full(len(ranking), size_of(length)))
-    none = open_answer(known, float(ranking.z[0]), size_of(length), 0.0 if closed else unknown)
+    question = Question(texts, asked, by, tuple(exclude), 0.0 if closed else unknown)
+    if method == MODEL or len(index.documents) > MAX_TEXTS:
+        return answer_by_model(index, everybody, ranking, question, k)
+    return answer_by_evidence(index, everybody, ranking, question, k, method)
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked of an index. `unknown` is the probability before the text that the writer is not there."""
+
+    texts: Sequence[str]
+    passages: Sequence[str]
+    by: str
+    exclude: tuple[str, ...]
+    unknown: float
+
+    @property
+    def words(self) -> int:
+        return sum(len(text.split()) for text in self.texts)
+
+
+def answer_by_model(index: Index, everybody: IndexAuthors, ranking: Ranking, question: Question, k: int) -> Attribution:
+    """The candidates by the model alone, with what its scores mean in this index."""
+    known = calibration_of_index(index, question.by)
+    ratios = known.calibration.ratios(ranking.z, np.full(len(ranking), size_of(question.words)))
+    none = open_answer(known.open_set, float(ranking.z[0]), size_of(question.words), question.unknown)
     chances = shares_of_ratios(ratios, ranking.weights) * (1 - none.probability)
-    proofs = gather_evidence(index, everybody, asked, ranking.take(np.arange(min(k, len(ranking)))), known)
+    proofs = gather_evidence(index, everybody, question.passages, ranking.take(np.arange(min(k, len(ranking)))), known)
     best = [
-        make_candidate(everybody, ranking, at, (float(ratios[at]), float(chances[at])), proof, exclude)
+        make_candidate(everybody, ranking, at, (float(ratios[at]), float(chances[at])), proof, question.exclude)
         for at, proof in enumerate(proofs)
     ]
-    return Attribution(tuple(best), none, stands_alone(best, none, closed), known.calibration, length, len(asked))
+    closed = question.unknown == 0.0
+    alone = stands_alone(best, none, closed)
+    return Attribution(tuple(best), none, alone, known.calibration, question.words, len(question.passages))
+
+
+def answer_by_evidence(
+    index: Index, everybody: IndexAuthors, ranking: Ranking, question: Question, k: int, method: str
+) -> Attribution:
+    """The candidates by the weighed evidence of several methods, or of one that is not the model."""
+    learned = evidence_of_index(index, question.by, method)
+    weights, texts = learned.known.weights, ["\n\n".join(question.texts)]
+    standings = learned.evidence.standings(texts)
+    standings[:, everybody.numbers(question.exclude)] = np.nan
+    each = author_standings(standings, learned.authors.members, weights.best_texts)
+    size = np.log10(max(question.words, 1))
+    scores, ratios = weights.scores(each)[0], weights.ratios(each, np.array([size]))[0]
+    who = ranking.who[np.argsort(-scores[ranking.who], kind="stable")]
+    who = who[~np.isnan(scores[who])]
+    none = open_answer(learned.known.open_set, float(scores[who[0]]), float(size), question.unknown)
+    chances = shares_of_ratios(ratios[who], np.ones(len(who))) * (1 - none.probability)
+    first = Ranking(who, scores[who], scores[who], np.ones(len(who)), np.ones(len(who), bool), ranking.matches)
+    known = calibration_of_index(index, question.by)
+    proofs = gather_evidence(index, everybody, question.passages, first.take(np.arange(min(k, len(who)))), known)
+    best = [
+        replace(
+            make_candidate(everybody, first, at, (float(ratios[who[at]]), float(chances[at])), proof, question.exclude),
+            shares=weights.shares(each[0, who[at]], float(size)),
+        )
+        for at, proof in enumerate(proofs)
+    ]
+    copies = find_copies(texts[0], learned.evidence.library.texts, everybody.documents)
+    lost = not learned.known.check.tells_apart
+    alone = lost or stands_alone(best, none, question.unknown == 0.0)
+    about = (weights.calibration, question.words, len(question.passages), method, learned.known.check, copies)
+    return Attribution(tuple(best), none, alone, *about)
 
 
 def size_of(count: int) -> float:

@@ -176,6 +176,17 @@ class EvidenceWeights:
         wide = np.broadcast_to(sizes[:, None], scores.shape)
         return np.where(np.isnan(scores), np.nan, self.calibration.ratios(np.nan_to_num(scores), wide))
 
+    def shares(self, standing: Floats, size: float) -> tuple[tuple[str, float], ...]:
+        """What each method adds to the log10 ratio of one question with one author; with what there is before any method
+        says something (`prior`) they sum to the ratio, which is then kept within what the library supports (`bound`)."""
+        _, slope, _, twist = self.calibration.weights
+        steep = slope + twist * float(np.clip(size, *self.calibration.sizes))
+        parts = [(name, float(w * x * steep)) for name, w, x in zip(self.names, self.weights, standing, strict=True)]
+        score = float(self.scores(standing))
+        whole = float(self.calibration.unbounded(np.array([score]), np.array([size]))[0])
+        bounded = self.calibration.llr(score, size)
+        return (*parts, ("prior", whole - sum(part for _, part in parts)), ("bound", bounded - whole))
+
     def to_json(self) -> dict[str, Any]:
         about = {"names": list(self.names), "weights": list(self.weights), "best_texts": self.best_texts}
         return {**about, "calibration": asdict(self.calibration)}

@@ -52,9 +52,9 @@ class OpenSetAnswer:
     prior: float
 
 
-def open_answer(known: IndexCalibration, z: float, size: float, prior: float) -> OpenSetAnswer:
+def open_answer(calibration: Calibration, z: float, size: float, prior: float) -> OpenSetAnswer:
     """What the best candidate's standing says about somebody who is not here. `prior`: of that, before the text."""
-    llr = known.open_set.llr(z, size)
+    llr = calibration.llr(z, size)
     words = ratio_in_words(llr).replace("the same author", "a writer in the index")
     words = words.replace("different authors", "a writer who is not in the index")
     chance = prior / (prior + (1 - prior) * 10**llr)

@@ -10,6 +10,7 @@ import numpy as np
 
 from idiograph import __version__
 from idiograph.answer.attribute import Attribution
+from idiograph.answer.crossvalidate import CrossValidation
 from idiograph.answer.explain import Explanation, Match
 from idiograph.answer.habits import Habit, Habits
 from idiograph.answer.openset import calibration_of_index
@@ -176,3 +177,13 @@ def write_candidates(path: Path, answers: Mapping[str, Attribution]) -> None:
 def escape_formula(value: Any) -> Any:
     """A cell that a spreadsheet does not take for a formula."""
     return f"'{value}" if isinstance(value, str) and value[:1] in "=@\t" else value
+
+
+def crossvalidation_page(result: CrossValidation, source: str) -> str:
+    """A page that says how often an answer would be right on a library."""
+    from idiograph.plots.panels import right_and_reliable
+
+    rights = {name: (check.right / check.of, *check.interval) for name, check in result.methods.items()}
+    figure = right_and_reliable(rights, result.majority / result.best.of, result.best.reliability)
+    about = {"title": "How often would this be right?", "version": __version__, "date": timestamp()[:10]}
+    return render("crossvalidate.html", result=result, source=source, figure=figure, **about)

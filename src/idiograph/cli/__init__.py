@@ -8,7 +8,19 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from idiograph import __version__
-from idiograph.cli import answers, attribution, harvest, index, models, pan, study, texts, training, verification
+from idiograph.cli import (
+    answers,
+    attribution,
+    crossvalidation,
+    harvest,
+    index,
+    models,
+    pan,
+    study,
+    texts,
+    training,
+    verification,
+)
 from idiograph.cli.shared import Preset, RecipeFile, settings
 from idiograph.errors import IdiographError
 from idiograph.recipe import to_toml
@@ -52,6 +64,7 @@ COMMANDS: dict[str, Callable[..., Any]] = {
     "study": study.study_command,
     "index": index.index,
     "search": index.search,
+    "crossvalidate": crossvalidation.crossvalidate_command,
     "attribute": attribution.attribute_command,
     "calibrate": verification.calibrate_command,
     "verify": verification.verify_command,

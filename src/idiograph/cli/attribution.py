@@ -19,6 +19,9 @@ def attribute_command(
     model: Model = "default",
     patch: Patch = None,
     keep: Keep = None,
+    method: Annotated[
+        str, typer.Option(help="best (all, weighed by this library), or one: model, delta, letters, words, stable, ….")
+    ] = "best",
     by: Annotated[
         str, typer.Option(help="Rank author-sets (set), or single authors over their sets (author).")
     ] = "set",
@@ -35,15 +38,17 @@ def attribute_command(
 ) -> None:
     """Rank the authors of an index for each text, with likelihood ratios and the passages behind them."""
     from idiograph.answer.attribute import attribute as attribute_
+    from idiograph.answer.methods import check_method_name
     from idiograph.answer.report import attribution_page, index_provenance, search_in_words, write_candidates
     from idiograph.answer.rolling import rolling as rolling_
     from idiograph.index.index import Index
 
+    check_method_name(method)
     asked = read_questions(texts, lang, pool)
     opened = Index.open(index_folder, open_style(model, patch, keep))
     only = candidates or ()
     how: dict[str, Any] = {"candidates": only, "exact": exact}
-    answers = {n: attribute_(t, opened, k, by=by, unknown=unknown, **how) for n, t in asked.items()}
+    answers = {n: attribute_(t, opened, k, by=by, unknown=unknown, method=method, **how) for n, t in asked.items()}
     parts = {n: rolling_("\n\n".join(t), opened, k, window=window, **how) for n, t in asked.items() if rolling}
     trail = index_provenance(opened, by, only, unknown) | {"search": search_in_words(len(opened), exact)}
     if html:
@@ -99,6 +104,11 @@ def print_answers(answers: dict[str, Any], parts: dict[str, Any]) -> None:
 
 
 def print_answer(path: str, answer: Any) -> None:
+    if answer.sentence:
+        out.print(Text(f"{answer.sentence[0].upper()}{answer.sentence[1:]}."), soft_wrap=True)
+    for copy in answer.copies:
+        held = f"{copy.share:.0%} of the text stands in '{copy.doc_id}', which is in the index"
+        out.print(Text(held, style="yellow"), soft_wrap=True)
     table = Table(title=path)
     for name in ("", "candidate", "score", "log10 LR", "in words", "probability", "documents"):
         table.add_column(name, justify="left" if name in ("candidate", "in words") else "right")

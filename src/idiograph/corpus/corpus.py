@@ -24,7 +24,7 @@ from idiograph.errors import ArtifactError, InputError
 from idiograph.recipe import CorpusRecipe
 from idiograph.runner import Failure as Lost
 from idiograph.runner import Workers, shard
-from idiograph.store import Manifest, draft, read_manifest, seal
+from idiograph.store import MANIFEST, Manifest, draft, read_manifest, seal
 from idiograph.types import Author, Document
 
 ROW_GROUP, SHARD, BATCH = 256, 16_384, 64  # documents
@@ -303,3 +303,18 @@ def document_of_row(row: Mapping[str, Any]) -> Document:
     people = tuple(Author(a["name"], a["id"], tuple(a["affiliations"] or ())) for a in row["authors"])
     rest = {key: value for key, value in row.items() if key not in ("authors", "domains")}
     return Document(**rest, authors=people, domains=tuple(row["domains"]))
+
+
+def read_library(source: str) -> Iterable[Document]:
+    """The documents of a corpus folder, or of texts that are not a corpus yet; a text that cannot be read is an error."""
+    from idiograph.corpus.readers import read_documents
+
+    if (Path(source) / MANIFEST).is_file():
+        return Corpus(Path(source))
+    return (whole_document(item) for item in read_documents(source))
+
+
+def whole_document(item: Raw) -> Document:
+    if not isinstance(item, Document):
+        raise InputError(f"'{getattr(item, 'where', 'a text')}' cannot be compared as it is; make a corpus: {MAKE}")
+    return item

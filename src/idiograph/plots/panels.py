@@ -1,7 +1,7 @@
 """One figure a diagnosis, as SVG text that a page can hold. The only place that imports matplotlib."""
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 import matplotlib as mpl
@@ -54,6 +54,24 @@ def retrieval_panels(names: Sequence[str], rows: Sequence[Interval], topic: Sequ
     right.set(yticks=[], xlabel="first hit on the same topic, %", xlim=(0, 100))
     for axis in (left, right):
         axis.invert_yaxis()
+    return svg(figure)
+
+
+def right_and_reliable(
+    rights: Mapping[str, tuple[float, float, float]], majority: float, curve: Sequence[tuple[float, float, int]]
+) -> str:
+    """How often each method is right with its interval, and what probabilities promise against what came true."""
+    figure, (left, right) = make_panels(2)
+    at = range(len(rights))
+    shares = [share for share, _, _ in rights.values()]
+    errors = [[share - low for share, low, _ in rights.values()], [high - share for share, _, high in rights.values()]]
+    left.barh(at, shares, xerr=errors, color=FIRST, ecolor=SOFT)
+    left.axvline(majority, color=SECOND, linestyle="--")
+    left.set(yticks=list(at), yticklabels=list(rights), xlabel="share right; dashed: majority guess", xlim=(0, 1))
+    left.invert_yaxis()
+    right.plot([0, 1], [0, 1], color=SOFT, linewidth=1)
+    right.plot([promised for promised, _, _ in curve], [true for _, true, _ in curve], "o-", color=FIRST)
+    right.set(xlabel="probability given", ylabel="how often it was so", xlim=(0, 1), ylim=(0, 1))
     return svg(figure)
 
 

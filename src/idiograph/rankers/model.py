@@ -1,15 +1,17 @@
 """The model as a ranker that learns from a library: passages as vectors, each with its best counterpart, from both sides."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from idiograph.rankers.library import Library, Scores
-from idiograph.style.model import Style
+from idiograph.rankers.library import NOT_IN_LIBRARY, Library, Scores
+from idiograph.style.patches import Patches, unit_vectors
 from idiograph.style.tokens import Floats, Ints
+from idiograph.text.passages import passage_texts
 
-QUESTION_ROWS = 512  # passages of questions that are compared with the library at once
+QUESTION_ROWS = 512  # passages of a question that are compared with the library at once
+Encode = Callable[[Sequence[str]], Patches]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +30,16 @@ class PassageVectors:
         return self.vectors[start : start + int(self.lengths[at])]
 
 
-def read_passages_as_vectors(texts: Sequence[str], style: Style) -> PassageVectors:
-    """Each passage's mean vector."""
-    from idiograph.text.passages import passages_of
+def read_as_vectors(texts: Sequence[str], encode: Encode) -> PassageVectors:
+    """The passages of each text, as the means of their patches."""
+    cut = [passage_texts(text) for text in texts]
+    patches = encode([passage for passages in cut for passage in passages])
+    return PassageVectors(mean_patches(patches), np.array([len(passages) for passages in cut], np.int64))
 
-    cut = [passages_of(text) for text in texts]
-    patches = style.at("whole").encode([passage for passages in cut for passage in passages])
-    return PassageVectors(patches.vectors, np.array([len(passages) for passages in cut], np.int64))
+
+def mean_patches(patches: Patches) -> Floats:
+    """The mean of each text's patches, of unit length."""
+    return unit_vectors(np.add.reduceat(patches.vectors.astype(np.float64), patches.starts))
 
 
 class ModelRanker:
@@ -42,11 +47,11 @@ class ModelRanker:
 
     name = "model"
 
-    def __init__(self, style: Style, known: PassageVectors | None = None) -> None:
-        self.style, self.known = style, known
+    def __init__(self, encode: Encode, known: PassageVectors | None = None) -> None:
+        self.encode, self.known = encode, known
 
     def learn(self, library: Library) -> "LearnedModel":
-        return LearnedModel(self.style, library, self.known or read_passages_as_vectors(library.texts, self.style))
+        return LearnedModel(self.encode, library, self.known or read_as_vectors(library.texts, self.encode))
 
 
 class LearnedModel:
@@ -54,23 +59,28 @@ class LearnedModel:
 
     name = "model"
 
-    def __init__(self, style: Style, library: Library, vectors: PassageVectors) -> None:
-        self.style, self.library, self.vectors = style, library, vectors
+    def __init__(self, encode: Encode, library: Library, vectors: PassageVectors) -> None:
+        self.encode, self.library, self.vectors = encode, library, vectors
 
     def score(self, texts: Sequence[str], left_out: Sequence[int] | None = None) -> Scores:
         """The mean over passages of the best counterpart, from the question's side and from the text's."""
-        places = [-1] * len(texts) if left_out is None else list(left_out)
-        new = [at for at, text in enumerate(texts) if places[at] < 0 or text != self.library.texts[places[at]]]
-        read = read_passages_as_vectors([texts[at] for at in new], self.style) if new else None
+        places = [NOT_IN_LIBRARY] * len(texts) if left_out is None else list(left_out)
         scores = np.empty((len(texts), len(self.library)))
-        for at, place in enumerate(places):
-            own = read.of(new.index(at)) if read is not None and at in new else self.vectors.of(place)
-            scores[at] = self.score_vectors(own)
-            if place >= 0:
-                scores[at, place] = np.nan
+        for at, own in enumerate(self._read(texts, places)):
+            scores[at] = self._score_vectors(own)
+            if places[at] != NOT_IN_LIBRARY:
+                scores[at, places[at]] = np.nan
         return scores
 
-    def score_vectors(self, own: Floats) -> Scores:
+    def _read(self, texts: Sequence[str], places: Sequence[int]) -> list[Floats]:
+        """The vectors of each question; a whole text of the library has been read before."""
+        whole = [place >= 0 and text == self.library.texts[place] for text, place in zip(texts, places, strict=True)]
+        new = [text for text, known in zip(texts, whole, strict=True) if not known]
+        read = read_as_vectors(new, self.encode) if new else None
+        unread = iter([read.of(at) for at in range(len(new))] if read else [])
+        return [self.vectors.of(place) if known else next(unread) for place, known in zip(places, whole, strict=True)]
+
+    def _score_vectors(self, own: Floats) -> Scores:
         """One question against every text."""
         starts = self.vectors.starts
         forward, backward = np.zeros(len(starts)), np.full(len(self.vectors.vectors), -np.inf, np.float32)

@@ -81,7 +81,9 @@ class LearnedRates:
             parts = unit_rows(question[None])[0] * unit_rows(known[[place]])[0]
         else:
             parts = -np.abs(question - known[place]) / max(len(question), 1) * question.any()
-        return name_parts(parts, list(zip([t.frequent for t in self.tables], columns, strict=True)), self._around(text, place))
+        return name_parts(
+            parts, list(zip([t.frequent for t in self.tables], columns, strict=True)), self._around(text, place)
+        )
 
     def _around(self, text: str, place: int) -> list[str]:
         """The texts in which letters of features are looked up: the two that were compared before all others."""

@@ -1,0 +1,140 @@
+"""The methods that an answer can rest on, by name, and what a library or an index teaches them.
+
+To add a ranker to the answers, add a line to `METHODS`.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from idiograph.answer.authors import IndexAuthors, author_sets_of
+from idiograph.answer.crossvalidate import (
+    BEST,
+    CrossValidation,
+    LibraryAuthors,
+    LibraryKnowledge,
+    crossvalidate_evidence,
+    learn_library,
+    sample_library,
+)
+from idiograph.answer.evidence import LibraryEvidence, Method
+from idiograph.errors import InputError, SpecError
+from idiograph.index.index import Index
+from idiograph.rankers.delta import Delta
+from idiograph.rankers.letters import LetterRates, LetterTfIdf
+from idiograph.rankers.library import LearningRanker, Library
+from idiograph.rankers.model import Encode, ModelRanker, PassageVectors, mean_patches
+from idiograph.rankers.stable import Stable
+from idiograph.rankers.words import WordTfIdf
+from idiograph.spec import unknown_choice
+from idiograph.text.language import identify
+from idiograph.types import Document
+
+MODEL = "model"
+METHODS: dict[str, Callable[[], tuple[LearningRanker, ...]]] = {
+    "delta": lambda: (Delta(),),
+    "letters": lambda: (LetterRates(3), LetterRates(4), LetterTfIdf()),
+    "words": lambda: (WordTfIdf(),),
+    "stable": lambda: (Stable(),),
+}
+TEXTS_TO_TELL_LANGUAGE = 20  # of a library, from its beginning
+CHARACTERS_TO_TELL_LANGUAGE = 2000  # of each
+
+
+def choose_methods(name: str, model: ModelRanker | None = None) -> tuple[Method, ...]:
+    """One method by its name, or all of them for `best`."""
+    with_model = {MODEL: (model,)} if model else {}
+    if name == BEST:
+        return tuple(Method(each, make()) for each, make in METHODS.items()) + tuple(
+            Method(each, rankers) for each, rankers in with_model.items()
+        )
+    if name in with_model:
+        return (Method(name, with_model[name]),)
+    check_method_name(name)
+    return (Method(name, METHODS[name]()),)
+
+
+def check_method_name(name: str) -> None:
+    """Refuse a method that does not exist, before anything is read."""
+    if name not in (BEST, MODEL, *METHODS):
+        raise SpecError(unknown_choice("method", name, (BEST, MODEL, *METHODS)))
+
+
+def library_of(documents: Iterable[Document]) -> Library:
+    """The texts of documents that name an author; an author-set is one hand."""
+    named = [document for document in documents if document.author_set]
+    if not named:
+        raise InputError("no document names an author")
+    authors = tuple(" & ".join(sorted(author.name for author in document.authors)) for document in named)
+    texts = tuple(document.text for document in named)
+    return Library(texts, authors, language_of(texts))
+
+
+def language_of(texts: Sequence[str]) -> str:
+    """The language that most of some texts are in."""
+    languages = [identify(text[:CHARACTERS_TO_TELL_LANGUAGE])[0] for text in texts[:TEXTS_TO_TELL_LANGUAGE]]
+    return max(set(languages), key=languages.count) if languages else ""
+
+
+def crossvalidate(
+    documents: Iterable[Document], words: int = 0, method: str = BEST, encode: Encode | None = None
+) -> CrossValidation:
+    """How often would we be right on texts like these? Every text is left out in turn, cut to `words` from its middle.
+
+    `encode` is how the model reads passages; without it the methods that need no model answer.
+    """
+    library = sample_library(library_of(documents))
+    model = ModelRanker(encode) if encode and method in (BEST, MODEL) else None
+    return crossvalidate_evidence(LibraryEvidence(library, choose_methods(method, model)), words=words)
+
+
+@dataclass(frozen=True)
+class IndexEvidence:
+    """An index as a library: what its methods know, what they are worth there, and who its authors are."""
+
+    evidence: LibraryEvidence
+    authors: LibraryAuthors
+    known: LibraryKnowledge
+
+
+def evidence_of_index(index: Index, by: str = "set", method: str = BEST) -> IndexEvidence:
+    """What an index teaches the methods; the weights are learned once, and kept beside it."""
+    return index.once(f"evidence {by} {method}", lambda: learn_index(index, by, method))
+
+
+def learn_index(index: Index, by: str, method: str) -> IndexEvidence:
+    everybody = author_sets_of(index, by)
+    library = library_of_index(index, everybody)
+    model = ModelRanker(index.embed, vectors_of_index(index)) if method in (BEST, MODEL) else None
+    evidence = LibraryEvidence(library, choose_methods(method, model))
+    authors = authors_of_index(everybody)
+    name = f"evidence-{by}-{method}"
+    saved = index.read_note(name)
+    if saved and saved["version"] == index.version and tuple(saved["known"]["weights"]["names"]) == evidence.names:
+        return IndexEvidence(evidence, authors, LibraryKnowledge.from_json(saved["known"]))
+    known = learn_library(evidence, authors)
+    index.write_note(name, {"version": index.version, "known": known.to_json()})
+    return IndexEvidence(evidence, authors, known)
+
+
+def library_of_index(index: Index, everybody: IndexAuthors) -> Library:
+    """The documents of an index, put together from their passages."""
+    passages = index.passages
+    texts = tuple(
+        "\n\n".join(passages[row].text for row in everybody.passages_of([at])) for at in range(len(everybody.documents))
+    )
+    authors = tuple(" & ".join(sorted(document.names)) for document in index.documents)
+    return Library(texts, authors, language_of(texts))
+
+
+def vectors_of_index(index: Index) -> PassageVectors:
+    """The passages of an index as they are stored, document after document."""
+    order = np.argsort(index.owner, kind="stable")
+    patches = index.vectors_at(order)
+    return PassageVectors(mean_patches(patches), np.bincount(index.owner, minlength=len(index.documents)))
+
+
+def authors_of_index(everybody: IndexAuthors) -> LibraryAuthors:
+    names = tuple(", ".join(people) for people in everybody.names)
+    return LibraryAuthors(names, tuple(everybody.documents_of(at) for at in range(len(names))))
