@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from idiograph.text import sentences
 from idiograph.text.sentences import find_sentences, sentence_runs, sentence_tiles
 
 
@@ -76,3 +77,29 @@ def test_tiles_cover_the_text_without_overlap():
     offsets = [(at, at + 1) for at in range(0, 22, 2)]
     found = sentence_tiles(offsets, 4)
     assert found == [(0, 7), (8, 21)]
+
+
+def test_a_long_paragraph_is_split_as_its_paragraphs_would_be():
+    sentence = "He said “One came. Two left. Three (or four. Or five.) stayed.” and went. See Fig. 3. "
+    text = sentence * 900  # longer than what the splitter is given at once
+    one = find_sentences(sentence)
+    assert len(find_sentences(text)) == 900 * len(one)
+    assert [text[start:end] for start, end in find_sentences(text)[-len(one) :]] == cut(sentence)
+
+
+@pytest.mark.parametrize("unit", ["`` ", "“", "«", "(", "你好。", "word ", "x", "A b. ", "\n\nA"])
+def test_time_grows_with_the_length_of_a_text_and_not_with_its_square(monkeypatch, unit):
+    given = []
+    splitter = sentences.get_sentence_boundaries
+
+    def count(lang, text):
+        given.append(len(text) * max(1, min(len(text), len(sentences.MARKS.findall(text)))))
+        return splitter(lang, text)
+
+    monkeypatch.setattr(sentences, "get_sentence_boundaries", count)
+    steps = []
+    for size in (40_000, 160_000):
+        given.clear()
+        find_sentences(unit * (size // len(unit)))
+        steps.append(sum(given))
+    assert steps[1] < 6 * steps[0]

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import Literal
 
 from sentencex import get_sentence_boundaries  # pyright: ignore[reportAttributeAccessIssue]
@@ -19,6 +20,10 @@ NOT_AN_END = re.compile(
 ENDS_ANYWAY = re.compile(r"(?:^|[\s(\[])(?:[A-Z]|no|p|ms|st)\.$")  # "… in Figure B. We …", "Is it so? No. We …"
 CONTINUES = re.compile(r"[\d(\[a-z]")
 LOWER = re.compile(r"[a-z]{2,}\b")  # a plain word in lower case; not "mRNA" or "p53", with which a sentence may begin
+
+WINDOW = 64_000  # characters given to the splitter at once
+WINDOW_MARKS = 600  # of these among them: what it takes long for
+MARKS = re.compile(r"""[`'"“”„‘’«»‹›「」『』()\[\].!?…。！？]""")
 
 # The published list. It can never match "Mr." (texts are lower-cased first) and merges after every "no." and "p.".
 PUBLISHED = tuple(
@@ -46,12 +51,47 @@ def find_sentences(text: str, lang: str = "en", abbreviations: Abbreviations = "
 
 
 def split_generally(text: str, lang: str) -> Iterator[tuple[int, int]]:
-    """What the general splitter finds, trimmed."""
-    for boundary in get_sentence_boundaries(lang, text):
-        if not boundary["is_paragraph_break"]:
-            start, end = trim_offsets(text, boundary["start_index"], boundary["end_index"])
-            if start < end:
-                yield start, end
+    """What the general splitter finds, trimmed.
+
+    Its time grows with the square of what it is given, so it sees a text through a window: whole paragraphs, or of one
+    that is longer a part, of which the ends in the first three quarters count. Every next window begins after the last end.
+    """
+    at = begun = 0  # `begun`: where the sentence began that the window stands in
+    while at < len(text):
+        stop, whole = window_end(text, at)
+        ends = splitter_ends(text, at, stop, lang)
+        ends = ends if whole else sure_ends(ends, at, stop)
+        for end in ends:
+            start, last = trim_offsets(text, begun, end)
+            if start < last:
+                yield start, last
+            begun = end
+        at = stop if whole else ends[-1] if ends else last_blank(text, at, stop)
+
+
+def window_end(text: str, at: int) -> tuple[int, bool]:
+    """Where the window that begins here ends, and whether that is the end of a paragraph."""
+    limit = next((m.start() for m in islice(MARKS.finditer(text, at, at + WINDOW), WINDOW_MARKS, None)), at + WINDOW)
+    if limit >= len(text):
+        return len(text), True
+    paragraph = text.rfind("\n\n", at + 1, limit)
+    return (paragraph, True) if paragraph > at else (limit, False)
+
+
+def splitter_ends(text: str, first: int, last: int, lang: str) -> list[int]:
+    """Where the splitter ends a sentence, or the gap between two paragraphs."""
+    return [first + boundary["end_index"] for boundary in get_sentence_boundaries(lang, text[first:last])]
+
+
+def sure_ends(ends: list[int], at: int, stop: int) -> list[int]:
+    """Those that what lies behind the window cannot change, unless a quotation or bracket is very long."""
+    return [end for end in ends if end <= at + (stop - at) * 3 // 4] or ends[:-1][:1]
+
+
+def last_blank(text: str, at: int, stop: int) -> int:
+    """Where to read on in a sentence that is longer than the window: after the last blank, or where the window ends."""
+    blank = max(text.rfind(" ", at, stop), text.rfind("\n", at, stop))
+    return blank + 1 if blank > at else stop
 
 
 def trim_offsets(text: str, start: int, end: int) -> tuple[int, int]:
