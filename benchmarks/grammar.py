@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 import idiograph.rankers.grammar as module
-from idiograph.rankers.grammar import Asked, Grammar, Grams, keys_of, read_question
+from idiograph.rankers.grammar import Grammar
 from idiograph.rankers.library import Library
 
 
@@ -74,9 +74,14 @@ def leave_out(ranker: Grammar, library: Library, words: int) -> None:
     learned = ranker.learn(library)
     learning = time.perf_counter() - began
     scores = learned.score([middle(library.texts[at], words) for at in asked], asked)
-    right = sum(library.authors[at] == library.authors[int(np.nanargmax(row))] for at, row in zip(asked, scores, strict=True))
+    right = sum(
+        library.authors[at] == library.authors[int(np.nanargmax(row))] for at, row in zip(asked, scores, strict=True)
+    )
     seconds = time.perf_counter() - began
-    print(f"{words or 'whole'} words: right {right} of {len(asked)}, {seconds:.1f} s (learning {learning:.1f} s)", flush=True)
+    print(
+        f"{words or 'whole'} words: right {right} of {len(asked)}, {seconds:.1f} s (learning {learning:.1f} s)",
+        flush=True,
+    )
 
 
 def verify_sets(ranker: Grammar, rows: list[dict[str, Any]]) -> None:
@@ -118,8 +123,10 @@ def time_package(ranker: Grammar, library: Library) -> None:
     often = Counter(library.authors)
     author, other = (name for name, _ in sorted(often.items(), key=lambda entry: (-entry[1], entry[0]))[:2])
     learned = ranker.learn(library)
-    texts = [[shown for shown in (tuple(learned._shown(token, learned.kept) for token in cut) for cut in ranker.cut(text))]
-             for text in library.texts]
+    texts = [
+        [shown for shown in (tuple(learned._shown(token, learned.kept) for token in cut) for cut in ranker.cut(text))]
+        for text in library.texts
+    ]
     question, *own = [sentences for sentences, who in zip(texts, library.authors, strict=True) if who == author]
     known = [sentence for sentences in own for sentence in sentences]
     reference = [s for sentences, who in zip(texts, library.authors, strict=True) if who == other for s in sentences]
@@ -136,8 +143,10 @@ def time_package(ranker: Grammar, library: Library) -> None:
     began = time.perf_counter()
     ours = module.score_sentences(known, question, [reference], ranker.order)
     seconds = time.perf_counter() - began
-    print(f"{len(question)} sentences read by two models of {size}: lambdag {theirs:.2f} s, here {seconds:.2f} s; "
-          f"scores differ by {abs(ours - package):.1e} of {package:.3f}")
+    print(
+        f"{len(question)} sentences read by two models of {size}: lambdag {theirs:.2f} s, here {seconds:.2f} s; "
+        f"scores differ by {abs(ours - package):.1e} of {package:.3f}"
+    )
     models = len(often) * (1 + ranker.references)
     asked = len(library)
     print(f"leaving out {asked} texts with {models} models each would take lambdag {theirs / 2 * models * asked:.0f} s")

@@ -13,9 +13,9 @@ import numpy as np
 
 from idiograph.answer.evidence import (
     BEST_TEXTS,
-    Asked,
     EvidenceWeights,
     Floats,
+    KnownQuestions,
     LibraryEvidence,
     Longs,
     author_standings,
@@ -132,7 +132,9 @@ def crossvalidate_evidence(
     return check_asked(evidence, authors, ask_library(evidence, authors, words), words)
 
 
-def check_asked(evidence: LibraryEvidence, authors: LibraryAuthors, asked: Asked, words: int) -> CrossValidation:
+def check_asked(
+    evidence: LibraryEvidence, authors: LibraryAuthors, asked: KnownQuestions, words: int
+) -> CrossValidation:
     """What questions with known writers show of every method, and of all together."""
     learned = learn_evidence(asked, evidence.names)
     ratios, scores = cross_fit_evidence(asked, evidence.names)
@@ -159,7 +161,7 @@ def check_asked(evidence: LibraryEvidence, authors: LibraryAuthors, asked: Asked
     )
 
 
-def ask_library(evidence: LibraryEvidence, authors: LibraryAuthors, words: int = 0) -> Asked:
+def ask_library(evidence: LibraryEvidence, authors: LibraryAuthors, words: int = 0) -> KnownQuestions:
     """Every text whose author has another one as a question."""
     library = evidence.library
     writers = authors.known_writers(len(library))
@@ -172,7 +174,7 @@ def ask_library(evidence: LibraryEvidence, authors: LibraryAuthors, words: int =
     each = evidence.standings(texts, places.tolist())
     standings = {best: author_standings(each, authors.members, best) for best in BEST_TEXTS}
     sizes = np.log10([max(len(text.split()), 1) for text in texts])
-    return Asked(standings, writers[places], sizes, groups_of(writers[places], places))
+    return KnownQuestions(standings, writers[places], sizes, groups_of(writers[places], places))
 
 
 @dataclass(frozen=True)
@@ -204,7 +206,7 @@ def learn_library(evidence: LibraryEvidence, authors: LibraryAuthors) -> Library
     return LibraryKnowledge(learn_evidence(asked, evidence.names), learn_open_set(asked, scores), check)
 
 
-def learn_open_set(asked: Asked, scores: Floats) -> Calibration:
+def learn_open_set(asked: KnownQuestions, scores: Floats) -> Calibration:
     """What the best author's score is where the writer is in the library, and where the writer's texts are not."""
     filled = np.where(np.isnan(scores), -np.inf, scores)
     there = filled.max(axis=1)

@@ -117,7 +117,7 @@ def author_standings(standings: Floats, members: Sequence[Longs], best: int) -> 
 
 
 @dataclass(frozen=True)
-class Asked:
+class KnownQuestions:
     """Questions whose writers are known, and how each stands with each author."""
 
     standings: dict[int, Floats]  # how many texts of an author count → (questions, authors, methods)
@@ -125,31 +125,31 @@ class Asked:
     sizes: Floats  # log10 of the words of each
     groups: Longs  # questions of one group are left out together
 
-    def take(self, which: Longs | Bools) -> "Asked":
+    def take(self, which: Longs | Bools) -> "KnownQuestions":
         some = {best: values[which] for best, values in self.standings.items()}
-        return Asked(some, self.truth[which], self.sizes[which], self.groups[which])
+        return KnownQuestions(some, self.truth[which], self.sizes[which], self.groups[which])
 
-    def alone(self, method: int) -> "Asked":
+    def alone(self, method: int) -> "KnownQuestions":
         """The same questions, asked of one method."""
         one = {best: values[:, :, method : method + 1] for best, values in self.standings.items()}
-        return Asked(one, self.truth, self.sizes, self.groups)
+        return KnownQuestions(one, self.truth, self.sizes, self.groups)
 
-    def pairs(self, best: int) -> "AskedPairs":
+    def pairs(self, best: int) -> "QuestionPairs":
         """Every question with every author that it can be by."""
         values = self.standings[best]
         question, author = np.nonzero(~np.isnan(values).any(axis=2))
-        return AskedPairs(values[question, author], author == self.truth[question], self.sizes[question])
+        return QuestionPairs(values[question, author], author == self.truth[question], self.sizes[question])
 
 
-def join_asked(parts: Sequence[Asked]) -> Asked:
+def join_asked(parts: Sequence[KnownQuestions]) -> KnownQuestions:
     """The questions of several rounds as one."""
     standings = {best: np.concatenate([part.standings[best] for part in parts]) for best in parts[0].standings}
     rest = ([getattr(part, name) for part in parts] for name in ("truth", "sizes", "groups"))
-    return Asked(standings, *map(np.concatenate, rest))
+    return KnownQuestions(standings, *map(np.concatenate, rest))
 
 
 @dataclass(frozen=True, slots=True)
-class AskedPairs:
+class QuestionPairs:
     """Questions with authors: how each pair stands, whether the author wrote it, and log10 of the question's words."""
 
     standings: Floats  # (pairs, methods)
@@ -197,7 +197,7 @@ class EvidenceWeights:
         return cls(tuple(saved["names"]), tuple(saved["weights"]), saved["best_texts"], learned)
 
 
-def learn_evidence(asked: Asked, names: Sequence[str], source: str = "") -> EvidenceWeights:
+def learn_evidence(asked: KnownQuestions, names: Sequence[str], source: str = "") -> EvidenceWeights:
     """Learn the weights of the methods and what their sum is worth, from questions whose writers are known."""
     fits = {best: fit_weights(asked.pairs(best)) for best in asked.standings}
     best = min(fits, key=lambda each: fits[each][1])
@@ -206,7 +206,7 @@ def learn_evidence(asked: Asked, names: Sequence[str], source: str = "") -> Evid
     return EvidenceWeights(tuple(names), tuple(map(float, weights)), best, calibration)
 
 
-def fit_weights(pairs: AskedPairs) -> tuple[Floats, float]:
+def fit_weights(pairs: QuestionPairs) -> tuple[Floats, float]:
     """Logistic regression with weights ≥ 0 that are drawn towards equal ones, and its loss; both kinds of pair weigh the
     same in all."""
     from scipy.optimize import minimize
@@ -228,7 +228,9 @@ def fit_weights(pairs: AskedPairs) -> tuple[Floats, float]:
     return fitted.x[1:], float(fitted.fun)
 
 
-def cross_fit_evidence(asked: Asked, names: Sequence[str], folds: int = 10, seed: int = 7) -> tuple[Floats, Floats]:
+def cross_fit_evidence(
+    asked: KnownQuestions, names: Sequence[str], folds: int = 10, seed: int = 7
+) -> tuple[Floats, Floats]:
     """The ratio of each question with each author, and the score behind it, by weights that did not see its group."""
     fold = fold_numbers(asked.groups, folds, seed)
     shape = (len(asked.truth), next(iter(asked.standings.values())).shape[1])

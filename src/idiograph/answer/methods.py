@@ -22,6 +22,7 @@ from idiograph.answer.evidence import LibraryEvidence, Method
 from idiograph.errors import InputError, SpecError
 from idiograph.index.index import Index
 from idiograph.rankers.delta import Delta
+from idiograph.rankers.grammar import Grammar
 from idiograph.rankers.letters import LetterRates, LetterTfIdf
 from idiograph.rankers.library import LearningRanker, Library
 from idiograph.rankers.model import Encode, ModelRanker, PassageVectors, mean_patches
@@ -37,6 +38,7 @@ METHODS: dict[str, Callable[[], tuple[LearningRanker, ...]]] = {
     "letters": lambda: (LetterRates(3), LetterRates(4), LetterTfIdf()),
     "words": lambda: (WordTfIdf(),),
     "stable": lambda: (Stable(),),
+    "grammar": lambda: (Grammar(),),
 }
 TEXTS_TO_TELL_LANGUAGE = 20  # of a library, from its beginning
 CHARACTERS_TO_TELL_LANGUAGE = 2000  # of each

@@ -10,10 +10,8 @@ Nothing has to be known about a language: the words that most texts of the libra
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from itertools import pairwise
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -385,7 +383,9 @@ class Grammar:
     references: int = 10
     sentences_per_text: int = 500
     sentences_per_model: int = 1000
-    author_groups: int = 5  # candidates that share their references; each is exactly by its own where authors are no more
+    author_groups: int = (
+        5  # candidates that share their references; each is exactly by its own where authors are no more
+    )
     per_text: bool = False
     seed: int = 7
 
