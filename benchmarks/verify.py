@@ -59,7 +59,10 @@ def systems(models: list[Any], pairs: list[TextPair]) -> list[Ranked]:
     writers = {text: pair.writers for pair in pairs for text in (pair.a, pair.b) if pair.same}
     crowd = lambda: Impostors(list(writers), independent=lambda a, b: not writers[a] & writers.get(b, frozenset()))  # noqa: E731
     found: list[Ranked] = [(m.name, m.fingerprint if isinstance(m, Style) else m.name, lambda m=m: m) for m in models]
-    rest: list[Ranked] = [("char 4-grams", "ngrams", NGrams), ("Burrows's Delta (cosine)", "delta", lambda: Delta(features=150))]
+    rest: list[Ranked] = [
+        ("char 4-grams", "ngrams", NGrams),
+        ("Burrows's Delta (cosine)", "delta", lambda: Delta(features=150)),
+    ]
     return [*found, *rest, ("General Imposters", "impostors", crowd)]
 
 

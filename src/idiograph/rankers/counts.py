@@ -23,7 +23,9 @@ Places = NDArray[np.int64]
 Doubles = NDArray[np.float64]
 
 SPACES = re.compile(r"\s+")
-IDEOGRAPHS = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # scripts without spaces: each sign counts as a word
+IDEOGRAPHS = (
+    "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # scripts without spaces: each sign counts as a word
+)
 WORD_OR_SIGN = re.compile(rf"[{IDEOGRAPHS}]|[^\W{IDEOGRAPHS}]+")
 SPREADING = np.uint64(0x9E3779B97F4A7C15)  # odd, without pattern
 SLACK = 1.25  # how many more features are kept than are used, for when a text is left out
@@ -191,8 +193,9 @@ def most_frequent(
 
 
 def _sum_columns(table: csr_array) -> tuple[Doubles, Doubles]:
-    columns = table.shape[1]  # pyright: ignore[reportOptionalSubscript]
-    return np.bincount(table.indices, table.data, columns), np.bincount(table.indices, minlength=columns).astype(float)
+    features = table.shape[1]  # pyright: ignore[reportOptionalSubscript]
+    holders = np.bincount(table.indices, minlength=features)
+    return np.bincount(table.indices, table.data, features), holders.astype(np.float64)
 
 
 def _never_missed(counts: FeatureCounts, limit: int, culling: float) -> Places:

@@ -66,7 +66,9 @@ class LetterTfIdf:
 
 def check_letters(size: int, features: int) -> None:
     if size < 1 or features < 1:
-        raise SpecError(f"letters are counted in n-grams of at least 1, and at least 1 of them, not {size} and {features}")
+        raise SpecError(
+            f"letters are counted in n-grams of at least 1, and at least 1 of them, not {size} and {features}"
+        )
 
 
 def count_ngrams(texts: Sequence[str], size: int) -> csr_array:
