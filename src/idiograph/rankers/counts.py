@@ -195,7 +195,7 @@ def most_frequent(
 def _sum_columns(table: csr_array) -> tuple[Doubles, Doubles]:
     features = table.shape[1]  # pyright: ignore[reportOptionalSubscript]
     holders = np.bincount(table.indices, minlength=features)
-    return np.bincount(table.indices, table.data, features), holders.astype(np.float64)
+    return np.bincount(table.indices, table.data, features).astype(np.float64), holders.astype(np.float64)
 
 
 def _never_missed(counts: FeatureCounts, limit: int, culling: float) -> Places:
