@@ -193,8 +193,9 @@ def most_frequent(
 
 
 def _sum_columns(table: csr_array) -> tuple[Doubles, Doubles]:
-    columns = table.shape[1]  # pyright: ignore[reportOptionalSubscript]
-    return np.bincount(table.indices, table.data, columns), np.bincount(table.indices, minlength=columns).astype(float)
+    features = table.shape[1]  # pyright: ignore[reportOptionalSubscript]
+    holders = np.bincount(table.indices, minlength=features)
+    return np.bincount(table.indices, table.data, features).astype(np.float64), holders.astype(np.float64)
 
 
 def _never_missed(counts: FeatureCounts, limit: int, culling: float) -> Places:

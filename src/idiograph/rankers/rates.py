@@ -121,7 +121,7 @@ def differences(questions: Doubles, known: Doubles) -> Scores:
     return -cdist(questions, known, "cityblock") / max(known.shape[1], 1) * questions.any(axis=1, keepdims=True)
 
 
-def fit_z_scores(rates: Doubles, authors: Sequence[str]) -> Transform:
+def fit_z_scores(rates: Doubles, _authors: Sequence[str]) -> Transform:
     """How many standard deviations a rate is above the mean of the library."""
     mean, spread = rates.mean(axis=0), rates.std(axis=0)
     scale = np.where(spread > NO_SPREAD * mean, 1 / np.maximum(spread, 1e-300), 0)
@@ -136,7 +136,7 @@ def fit_eder(rates: Doubles, authors: Sequence[str]) -> Transform:
     return lambda rows: standard(rows) * weight
 
 
-def fit_entropy(rates: Doubles, authors: Sequence[str]) -> Transform:
+def fit_entropy(rates: Doubles, _authors: Sequence[str]) -> Transform:
     """Logarithms of rates in per cent, that count the more the less evenly a feature is spread over the library (as in stylo)."""
     shares = (100 * rates + 1) / (100 * rates + 1).sum(axis=0)
     evenness = np.maximum(-(shares * np.log(shares)).sum(axis=0), NO_SPREAD)
