@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from idiograph.answer.authors import IndexAuthors, author_sets_of
 from idiograph.answer.likelihood import Calibration, effective_count, ratio_in_words
 from idiograph.answer.openset import IndexCalibration, OpenSetAnswer, calibration_of_index, open_answer
-from idiograph.answer.passages import text_passages
 from idiograph.answer.ranking import Matches, Ranking, rank_candidates
+from idiograph.answer.scores import text_passages
 from idiograph.errors import InputError
 from idiograph.index.index import Index, Passage
+from idiograph.text.passages import count_words
 from idiograph.text.words import content_words, word_overlap
 
 EVIDENCE_PER_CANDIDATE = 3
@@ -93,7 +94,7 @@ def attribute(
     everything.
     """
     texts = [text] if isinstance(text, str) else list(text)
-    asked = [p for one in texts for p in text_passages(one, index.recipe.sentences)]
+    asked = [p for one in texts for p in text_passages(one, index.recipe.words)]
     index.refuse_empty()
     everybody = author_sets_of(index, by)
     closed = bool(candidates)
@@ -103,7 +104,7 @@ def attribute(
     if not len(ranking):
         raise InputError(f"no author of index '{index.where}' is among the candidates")
     known = calibration_of_index(index, by)
-    length = sum(len(one.split()) for one in texts)
+    length = sum(map(count_words, texts))
     ratios = known.calibration.ratios(ranking.z, np.full(len(ranking), size_of(length)))
     none = open_answer(known, float(ranking.z[0]), size_of(length), 0.0 if closed else unknown)
     chances = shares_of_ratios(ratios, ranking.weights) * (1 - none.probability)
