@@ -35,7 +35,7 @@ def drawn(corpora: list[Path], count: int) -> Iterator[list[str]]:
     sources = [Corpus(folder) for folder in corpora] or [anthology()]
     share = count // len(sources)
     for at, documents in enumerate(sources):
-        found = (p.text for d in documents for p in index_passages(d, IndexRecipe(spans_per_document=8)))
+        found = (p.text for d in documents for p in index_passages(d, IndexRecipe(passages_per_document=8)))
         texts = list(islice(found, 4 * share))
         yield [texts[i] for i in np.random.default_rng(at).permutation(len(texts))[:share]]
 

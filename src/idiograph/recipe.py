@@ -182,7 +182,7 @@ class EvaluateRecipe(Stage):
 
 
 class CalibrateRecipe(Stage):
-    """Which pairs of texts a calibration is learned from. `lengths` are in sentences; `split` as `mine` divides people."""
+    """Which pairs of texts a calibration is learned from. `lengths` are in words; `split` as `mine` divides people."""
 
     method: Literal["isotonic", "kde", "logistic"] = "logistic"
     label: Literal["identified", "set", "first", "last", "single"] = "identified"
@@ -192,7 +192,7 @@ class CalibrateRecipe(Stage):
     per_author: int = Field(default=2, ge=1)
     containers: Literal["apart", "any"] = "apart"
     different: int = Field(default=2, ge=1)
-    lengths: tuple[Annotated[int, Field(ge=1)], ...] = Field(default=(4, 8, 16, 32), min_length=1)
+    lengths: tuple[Annotated[int, Field(ge=50)], ...] = Field(default=(120, 240, 480, 960), min_length=1)
     seed: int = 7
 
 
@@ -215,8 +215,8 @@ class PanRecipe(Stage):
 class IndexRecipe(Stage):
     """What is put into an index. `dim` keeps that many directions of the vectors, `none` all of them."""
 
-    sentences: int = Field(default=4, ge=1, le=50)
-    spans_per_document: int = Field(default=0, ge=0)
+    words: int = Field(default=120, ge=20, le=1000)  # of a passage, about
+    passages_per_document: int = Field(default=200, ge=0)  # at most, from all over it; 0: all
     dtype: Literal["float32", "float16", "int8", "int4"] = "int8"
     dim: Annotated[int, Field(ge=1)] | Literal["none"] = "none"
 

@@ -11,6 +11,7 @@ from idiograph.answer.ranking import estimate_score, rank_candidates
 from idiograph.answer.rolling import rolling
 from idiograph.errors import InputError
 from idiograph.index.index import Index
+from idiograph.recipe import IndexRecipe
 from idiograph.synth.anthology import anthology
 
 ESSAYS = list(anthology())
@@ -18,7 +19,8 @@ ESSAYS = list(anthology())
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory, style):
-    found = Index.build(ESSAYS[::2], tmp_path_factory.mktemp("built") / "index", style, source="essays")
+    many = IndexRecipe(words=60)  # passages: as in a large index
+    found = Index.build(ESSAYS[::2], tmp_path_factory.mktemp("built") / "index", style, many, source="essays")
     calibration_of_index(found)
     return found
 
@@ -116,7 +118,7 @@ def test_an_excluded_document_does_not_count_in_a_large_index(large):
 
 def test_somebody_who_leads_in_one_window_has_a_ratio_in_all(large):
     text = ESSAYS[0].text + "\n\n" + ESSAYS[20].text
-    found = rolling(text, large, k=2, window=4, step=2)
+    found = rolling(text, large, k=2, window=120, step=60)
     everybody, known = author_sets_of(large), calibration_of_index(large).calibration
     kept = np.array([names in found.candidates for names in everybody.names])
     for (start, end), llr in zip(found.windows, found.llr, strict=True):

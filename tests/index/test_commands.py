@@ -38,7 +38,7 @@ def index(corpora, tmp_path, encoder):
 
 
 def test_an_index_is_made_with_the_settings_asked_for(idiograph, corpora, tmp_path, tiny):
-    settings = ("--dtype", "int4", "--dim", 16, "--spans-per-document", 1)
+    settings = ("--dtype", "int4", "--dim", 16, "--passages-per-document", 1)
     status, out, err = idiograph("index", corpora / "three", "-o", tmp_path / "index", *tiny, *settings, "--json")
     assert status == 0, err
     found = json.loads(out)

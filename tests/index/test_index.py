@@ -31,6 +31,7 @@ from idiograph.store import locked_folder
 from idiograph.style.patches import Patches, unit_vectors
 from idiograph.style.score import SCORERS
 from idiograph.synth.anthology import anthology
+from idiograph.text.passages import count_words
 from idiograph.types import Document
 
 ESSAYS = list(anthology())
@@ -234,9 +235,37 @@ def test_years_that_exclude_each_other_are_refused():
 def test_a_document_gives_as_many_passages_as_allowed_from_all_over_it():
     document = replace(ESSAYS[0], text=" ".join(d.text for d in ESSAYS[:4]))
     every = index_passages(document, IndexRecipe())
-    few = index_passages(document, IndexRecipe(spans_per_document=3))
+    few = index_passages(document, IndexRecipe(passages_per_document=3))
     assert [p.start for p in few] == [every[0].start, every[round((len(every) - 1) / 2)].start, every[-1].start]
     assert spread_passages([(0, 1), (2, 3)], 1) == [(0, 1)]
+
+
+def test_a_document_of_any_kind_is_indexed_in_passages_of_about_120_words():
+    for text in ("no full stop at all and on it goes " * 400, "1. item\n" * 900, "天地玄黄，宇宙洪荒。" * 600):
+        found = index_passages(replace(ESSAYS[0], text=text), IndexRecipe())
+        assert all(60 <= count_words(p.text) <= 250 for p in found)
+        assert sum(count_words(p.text) for p in found) == count_words(text)
+
+
+def test_of_a_long_document_200_passages_are_taken_and_counted_as_such(tmp_path):
+    long = replace(ESSAYS[0], text="We came to the harbour late. They had left it. " * 3000)
+    index = Index.build([long, ESSAYS[1]], tmp_path / "index", hashed_style())
+    assert [index.full_documents, sum(p.doc_id == long.id for p in index.passages)] == [1, 200]
+    whole = Index.build([long], tmp_path / "whole", hashed_style(), IndexRecipe(passages_per_document=0))
+    assert [whole.full_documents, len(whole)] == [0, 250]
+
+
+def test_an_index_whose_passages_were_counted_in_sentences_is_refused(tmp_path, monkeypatch):
+    folder = tmp_path / "index"
+    with monkeypatch.context() as earlier:
+        saved = {"sentences": 4, "spans_per_document": 0, "dtype": "int8", "dim": "none"}
+        earlier.setattr(IndexRecipe, "model_dump", lambda _: saved)
+        with pytest.raises(ArtifactError):
+            Index.build(ESSAYS[:2], folder, hashed_style())
+    with pytest.raises(
+        ArtifactError, match=r"cut texts in another way \(its recipe has 'sentences'\); rebuild it: idio"
+    ):
+        Index.open(folder, hashed_style())
 
 
 def test_fewer_directions_and_bits_still_find_a_passage_itself(tmp_path, style):

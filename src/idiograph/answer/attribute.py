@@ -14,10 +14,11 @@ from idiograph.answer.evidence import author_standings
 from idiograph.answer.likelihood import Calibration, effective_count, ratio_in_words
 from idiograph.answer.methods import MODEL, evidence_of_index
 from idiograph.answer.openset import IndexCalibration, OpenSetAnswer, calibration_of_index, open_answer
-from idiograph.answer.passages import text_passages
 from idiograph.answer.ranking import Matches, Ranking, rank_candidates
+from idiograph.answer.scores import text_passages
 from idiograph.errors import InputError
 from idiograph.index.index import Index, Passage
+from idiograph.text.passages import count_words
 from idiograph.text.words import content_words, word_overlap
 
 EVIDENCE_PER_CANDIDATE = 3
@@ -117,7 +118,7 @@ def attribute(
     `MAX_TEXTS` documents is asked by the model.
     """
     texts = [text] if isinstance(text, str) else list(text)
-    asked = [p for one in texts for p in text_passages(one, index.recipe.sentences)]
+    asked = [p for one in texts for p in text_passages(one, index.recipe.words)]
     index.refuse_empty()
     everybody = author_sets_of(index, by)
     closed = bool(candidates)
@@ -144,7 +145,7 @@ class Question:
 
     @property
     def words(self) -> int:
-        return sum(len(text.split()) for text in self.texts)
+        return sum(count_words(text) for text in self.texts)
 
 
 def answer_by_model(index: Index, everybody: IndexAuthors, ranking: Ranking, question: Question, k: int) -> Attribution:

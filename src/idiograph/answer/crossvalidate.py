@@ -27,6 +27,7 @@ from idiograph.answer.likelihood import Calibration, Scored, fit_scores
 from idiograph.errors import InputError
 from idiograph.measures.likelihood import cllr, cllr_min
 from idiograph.rankers.library import Library
+from idiograph.text.passages import count_words
 
 BEST = "best"
 MIN_AUTHORS_TO_LEAVE_OUT = 10  # with fewer, texts are left out and not authors: who is left must still be many
@@ -173,7 +174,7 @@ def ask_library(evidence: LibraryEvidence, authors: LibraryAuthors, words: int =
     texts = [cut_middle(library.texts[at], words) for at in places.tolist()]
     each = evidence.standings(texts, places.tolist())
     standings = {best: author_standings(each, authors.members, best) for best in BEST_TEXTS}
-    sizes = np.log10([max(len(text.split()), 1) for text in texts])
+    sizes = np.log10([max(count_words(text), 1) for text in texts])
     return KnownQuestions(standings, writers[places], sizes, groups_of(writers[places], places))
 
 

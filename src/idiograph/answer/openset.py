@@ -12,6 +12,7 @@ from idiograph.answer.ranking import Ranking, rank_candidates
 from idiograph.errors import InputError
 from idiograph.index.index import Index
 from idiograph.style.tokens import Ints
+from idiograph.text.passages import count_words
 from idiograph.text.words import content_words, usual_overlap, word_overlap
 
 NOTES = {"set": "background", "author": "background-author"}  # kept beside the index
@@ -87,7 +88,7 @@ def calibrate_index(index: Index, by: str = "set", seed: int = 7) -> IndexCalibr
     for document in dict.fromkeys(owned[random.permutation(len(owned))[:DOCUMENTS_TO_CALIBRATE_ON]].tolist()):
         rows = draw_question(everybody, document, random)
         texts = [p.text for p in index.passages_at(rows)]
-        size = float(effective_count(sum(len(t.split()) for t in texts), 1e9))
+        size = float(effective_count(sum(map(count_words, texts)), 1e9))
         writers = frozenset(index.documents[document].authors)
         own = everybody.of_people(writers)
         found = rank_candidates(

@@ -22,7 +22,7 @@ from idiograph.recipe import CalibrateRecipe, MineRecipe
 from idiograph.seeded import key
 from idiograph.spec import unknown_choice
 from idiograph.store import Manifest, read_manifest
-from idiograph.text.sentences import find_sentences
+from idiograph.text.passages import PASSAGE_WORDS, count_words, cut_passages
 from idiograph.types import Document, field_of, fold
 
 MIN_WORDS_TO_COMPARE = 50
@@ -123,13 +123,14 @@ class PairDrawing:
             self.texts[at] = self.documents.text(at) if isinstance(self.documents, Corpus) else self.documents[at].text
 
     def cut(self, f: Facts, size: int, *names: object) -> str | None:
-        """A run of `size` sentences from somewhere in a document, or as many as it has; None if that is too little."""
+        """Passages in a row from somewhere in a document, about `size` words or as many as it has; None if that is too little."""
         text = self.texts[f.at]
-        sentences = find_sentences(text, f.lang or "en")
-        start = int(self.random("cut", f.id, *names).integers(max(len(sentences) - size, 0) + 1))
-        run = sentences[start : start + size]
+        words = min(size, PASSAGE_WORDS)
+        passages, count = cut_passages(text, f.lang, words), round(size / words)
+        start = int(self.random("cut", f.id, *names).integers(max(len(passages) - count, 0) + 1))
+        run = passages[start : start + count]
         chosen = text[run[0][0] : run[-1][1]] if run else ""
-        return chosen if len(chosen.split()) >= MIN_WORDS_TO_COMPARE else None
+        return chosen if count_words(chosen) >= MIN_WORDS_TO_COMPARE else None
 
     def couples(self) -> list[Couple]:
         """The same-author pairs, cut to lengths from the ladder; those that are too short are gone."""
@@ -213,7 +214,7 @@ def from_triplets(folder: Path, split: str, limit: int) -> list[TextPair]:
             pairs.append(
                 TextPair(a.text, other.text, same, a.authors | other.authors, (a.doc_id, other.doc_id), a.authors)
             )
-    return [p for p in pairs if min(len(p.a.split()), len(p.b.split())) >= MIN_WORDS_TO_COMPARE]
+    return [p for p in pairs if min(count_words(p.a), count_words(p.b)) >= MIN_WORDS_TO_COMPARE]
 
 
 def open_mixture(folders: Sequence[str], recipe: CalibrateRecipe) -> tuple[list[TextPair], str]:

@@ -15,13 +15,14 @@ from idiograph.answer.attribute import size_of
 from idiograph.answer.authors import author_sets_of
 from idiograph.answer.likelihood import Calibration
 from idiograph.answer.openset import calibration_of_index
-from idiograph.answer.passages import MIN_WORDS_TO_COMPARE
 from idiograph.answer.ranking import Ranking, rank_candidates, rank_each
+from idiograph.answer.scores import MIN_WORDS_TO_COMPARE
 from idiograph.errors import InputError, TooShort
 from idiograph.index.index import Index
-from idiograph.text.sentences import find_sentences
+from idiograph.text.passages import count_words, cut_passages
 
-WINDOW_SENTENCES, STEP_SENTENCES = 8, 2  # sentences
+WINDOW_WORDS = 240
+MIN_WORDS_TO_STEP = 10
 CHANGE_PENALTY = 2.0  # log10 of how much rarer a change of hand between two windows is than none
 NOBODY = -1
 Floats = NDArray[np.float64]
@@ -58,19 +59,21 @@ def rolling(
     index: Index,
     k: int = 5,
     *,
-    window: int = WINDOW_SENTENCES,
-    step: int = STEP_SENTENCES,
+    window: int = WINDOW_WORDS,
+    step: int | None = None,
     exclude: Sequence[str] = (),
     candidates: Sequence[str] = (),
     exact: bool = False,
 ) -> Rolling:
-    """Put every window of `window` sentences to the index; the k candidates that come first most often are kept."""
-    places = sentence_windows(text, window, step)
+    """Put every window of about `window` words to the index, moved by `step` (a quarter of it); the k candidates that come
+    first most often are kept."""
+    step = window // 4 if step is None else step
+    places = word_windows(text, window, step)
     index.refuse_empty()
     everybody, known = author_sets_of(index), calibration_of_index(index)
     wanted = everybody.with_names(candidates) if candidates else np.ones(len(everybody.keys), bool)
     asked = index.embed([text[start:end] for start, end in places])
-    sizes = [size_of(len(text[start:end].split())) for start, end in places]
+    sizes = [size_of(count_words(text[start:end])) for start, end in places]
     how: dict[str, Any] = {"exclude": exclude, "exact": exact}
     found = list(rank_each(index, everybody, asked, also=wanted if candidates else None, **how))
     rows = [ratios_of(one.of(wanted), known.calibration, size) for one, size in zip(found, sizes, strict=True)]
@@ -94,21 +97,21 @@ def ratios_of(ranking: Ranking, calibration: Calibration, size: float) -> dict[i
     return dict(zip(ranking.who.tolist(), ratios.tolist(), strict=True))
 
 
-def sentence_windows(text: str, window: int, step: int) -> list[tuple[int, int]]:
-    """Runs of `window` sentences, every `step`; the last one ends with the text."""
-    if step < 1 or window < step:
-        raise InputError(f"a window of {window} sentences cannot move by {step}; the step is from 1 to the window")
-    sentences = find_sentences(text)
-    count = len(text.split())
-    if len(sentences) < 2 * window or count < 2 * MIN_WORDS_TO_COMPARE:
-        raise TooShort(
-            f"a text of {len(sentences)} sentences and {count} words is too short to say who wrote which part; "
-            f"two windows of {window} sentences are the least (--window)"
+def word_windows(text: str, window: int, step: int) -> list[tuple[int, int]]:
+    """Windows of about `window` words, every `step`, of whole sentences where they are short; the last ends with the text."""
+    if not MIN_WORDS_TO_STEP <= step <= window:
+        raise InputError(
+            f"a window of {window} words cannot move by {step}; the step is from {MIN_WORDS_TO_STEP} words to the window"
         )
-    starts = list(range(0, len(sentences) - window + 1, step))
-    if starts[-1] != len(sentences) - window:
-        starts.append(len(sentences) - window)
-    return [(sentences[at][0], sentences[at + window - 1][1]) for at in starts]
+    words = count_words(text)
+    if words < 2 * max(window, MIN_WORDS_TO_COMPARE):
+        raise TooShort(
+            f"a text of {words} words is too short to say who wrote which part; "
+            f"two windows of {window} words are the least (--window)"
+        )
+    pieces, count = cut_passages(text, words=step), round(window / step)
+    starts = range(max(len(pieces) - count, 0) + 1)
+    return [(pieces[at][0], pieces[min(at + count, len(pieces)) - 1][1]) for at in starts]
 
 
 def strongest_candidates(rows: Sequence[dict[int, float]], k: int) -> list[int]:

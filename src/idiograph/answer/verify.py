@@ -20,7 +20,7 @@ from idiograph.answer.likelihood import (
     times,
 )
 from idiograph.answer.pairs import TextPair, draw_pairs
-from idiograph.answer.passages import pair_scores, text_passages, text_score, word_counts
+from idiograph.answer.scores import pair_scores, text_passages, text_score, word_counts
 from idiograph.corpus.corpus import Corpus
 from idiograph.errors import ArtifactError, InputError, ModelError
 from idiograph.recipe import CalibrateRecipe
@@ -28,12 +28,13 @@ from idiograph.runner import Progress
 from idiograph.store import timestamp, write_json
 from idiograph.style.model import Ranker, Style
 from idiograph.synth.anthology import anthology
+from idiograph.text.passages import count_words
 from idiograph.text.words import content_words, usual_overlap, word_overlap
 from idiograph.types import Document
 
 CALIBRATION_FILE = "calibration.json"
 MAKE = "idiograph calibrate MODEL CORPUS"
-SMALL_COLLECTION = CalibrateRecipe(per_author=10, different=4, lengths=(4, 8, 16, 64))  # a few dozen texts
+SMALL_COLLECTION = CalibrateRecipe(per_author=10, different=4, lengths=(120, 240, 480, 1920))  # a few dozen texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +201,7 @@ def verify(
     style = style or shipped_style()
     known = known or calibration_of_model(style)
     score = text_score(*map(style.encode, passages))
-    lengths = (sum(len(t.split()) for t in one), sum(len(t.split()) for t in two))
+    lengths = (sum(map(count_words, one)), sum(map(count_words, two)))
     size = float(effective_count(*lengths))
     strange = unlike_ranges(one + two, known.about.get("register") or {})
     llr = 0.0 if strange and not anyway else known.calibration.llr(score, size)

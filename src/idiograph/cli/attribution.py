@@ -29,7 +29,7 @@ def attribute_command(
     unknown: Annotated[float, typer.Option(help="Your probability that it is none of them.", min=0.0, max=0.999)] = 0.5,
     pool: Annotated[bool, typer.Option("--pool", help="The texts are by one hand: ask about them together.")] = False,
     rolling: Annotated[bool, typer.Option("--rolling", help="Also say who wrote which part of each text.")] = False,
-    window: Annotated[int, typer.Option(help="Sentences in the moving window.", min=1)] = 8,
+    window: Annotated[int, typer.Option(help="Words in the moving window.", min=50)] = 240,
     exact: Annotated[bool, typer.Option("--exact", help="Score every passage, also of a large index.")] = False,
     html: Annotated[Path | None, typer.Option(help="Write a report with passages and audit trail.")] = None,
     table: Annotated[Path | None, typer.Option("--csv", help="Write the candidates as a table.")] = None,
@@ -76,7 +76,7 @@ def read_questions(paths: Sequence[Path], lang: str, pool: bool) -> dict[str, li
 
 def long_enough(file: Path, lang: str) -> str:
     """A text that something can be said about; what is too short is refused before a model is opened."""
-    from idiograph.answer.passages import text_passages
+    from idiograph.answer.scores import text_passages
 
     text = read_text(file, lang)
     try:

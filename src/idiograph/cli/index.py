@@ -46,7 +46,9 @@ def index(
     keep: Keep = None,
     dtype: Annotated[str | None, typer.Option(help="Numbers of a vector: float32, float16, int8 or int4.")] = None,
     dim: Annotated[int | None, typer.Option(help="Directions of the vectors to keep; fewer lose accuracy.")] = None,
-    spans_per_document: Annotated[int | None, typer.Option(help="Passages of a document at most; 0: all.")] = None,
+    passages_per_document: Annotated[
+        int | None, typer.Option(help="Passages of a document at most, from all over it; 0: all.  [default: 200]")
+    ] = None,
     runner: Runner = "inline",
     workers: Workers = None,
     address: Address = None,
@@ -61,7 +63,7 @@ def index(
     from idiograph.loading import load
     from idiograph.runner import Workers
 
-    changes = {"dtype": dtype, "dim": dim, "spans_per_document": spans_per_document}
+    changes = {"dtype": dtype, "dim": dim, "passages_per_document": passages_per_document}
     chosen = settings(preset, recipe_file, {"style": {"keep": keep}, "index": changes})
     check_index_options(
         corpus_folder, add, bool(delete) or compact or info, [n for n, v in changes.items() if v is not None]
@@ -153,6 +155,10 @@ def print_index(opened: Any, note: str) -> None:
     size = f"{opened.bytes_per_passage / 1000:.1f} kB a passage ({opened.recipe.dtype})"
     facts = [f"{len(opened)} passages of {len(opened.documents)} documents", size, opened.style.name, note]
     out.print(f"{opened.where}: {'; '.join(filter(None, facts))}", highlight=False, markup=False, soft_wrap=True)
+    if full := opened.full_documents:
+        most = opened.recipe.passages_per_document
+        said = f"long documents, of which {most} passages from all over each were taken: {full} (--passages-per-document 0: all)"
+        out.print(said, style="dim", highlight=False, soft_wrap=True)
 
 
 def search(

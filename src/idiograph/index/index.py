@@ -62,7 +62,16 @@ class Index:
             raise ModelError(
                 f"index '{self.where}' was made with model {model}, not {style.fingerprint}; rebuild it: {MAKE}"
             )
-        self.recipe = IndexRecipe(**self.about["recipe"])
+        self.recipe = self._read_recipe(self.about["recipe"])
+
+    def _read_recipe(self, saved: Mapping[str, Any]) -> IndexRecipe:
+        unknown = sorted(saved.keys() - IndexRecipe.model_fields.keys())
+        if unknown:
+            raise ArtifactError(
+                f"index '{self.where}' was made by an idiograph that cut texts in another way (its recipe has "
+                f"'{unknown[0]}'); rebuild it: {MAKE}"
+            )
+        return IndexRecipe(**saved)
 
     @classmethod
     def open(cls, where: str | Path, style: Style, *, storage: Mapping[str, str] | None = None) -> "Index":
@@ -216,6 +225,11 @@ class Index:
     def _sketches(self) -> Sketches:
         rows = self._state.rows
         return Sketches.of(end_to_end(rows["sketch"]), self._dim, np.asarray(rows["patches"]))
+
+    @property
+    def full_documents(self) -> int:
+        """How many documents have as many passages in the index as a document may have."""
+        return int((np.bincount(self.owner) == self.recipe.passages_per_document).sum()) if len(self) else 0
 
     @property
     def bytes_per_passage(self) -> float:

@@ -4,13 +4,13 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from idiograph.recipe import IndexRecipe
-from idiograph.text.sentences import find_sentences, sentence_tiles
+from idiograph.text.passages import cut_passages
 from idiograph.types import Document
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """An indexed span, without its vectors; `text` is what stood at `start` to `end` of the document."""
+    """An indexed passage, without its vectors; `text` is what stood at `start` to `end` of the document."""
 
     id: str
     doc_id: str
@@ -34,12 +34,12 @@ class Hit:
 
 
 def index_passages(document: Document, recipe: IndexRecipe) -> list[Passage]:
-    """The spans of a document that go into the index; one without a letter or digit has nothing to compare."""
+    """The passages of a document that go into the index; one without a letter or digit has nothing to compare."""
     people = sorted(document.authors, key=lambda a: a.key)
-    places = sentence_tiles(find_sentences(document.text, document.lang or "en"), recipe.sentences)
+    places = cut_passages(document.text, document.lang, recipe.words)
     places = [(start, end) for start, end in places if any(map(str.isalnum, document.text[start:end]))]
-    if recipe.spans_per_document:
-        places = spread_passages(places, recipe.spans_per_document)
+    if recipe.passages_per_document:
+        places = spread_passages(places, recipe.passages_per_document)
     return [
         Passage(
             f"{document.id}#{start}",

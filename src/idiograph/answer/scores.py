@@ -1,7 +1,4 @@
-"""Texts as their passages' patches, and the score of two texts: what verification calibrates.
-
-A text is cut into passages of a few sentences, because that is what models were trained on and what their window holds.
-"""
+"""Texts as their passages' patches, and the score of two texts: what verification calibrates."""
 
 from collections.abc import Sequence
 
@@ -14,21 +11,20 @@ from idiograph.runner import Progress
 from idiograph.style.model import Ranker, Style
 from idiograph.style.patches import Patches
 from idiograph.style.score import SIMILARITIES_PER_TILE
-from idiograph.text.sentences import find_sentences, sentence_tiles
+from idiograph.text.passages import PASSAGE_WORDS, count_words, passage_texts
 
-SENTENCES = 4
 BLOCK = 64  # texts encoded at once
 Floats = NDArray[np.float64]
 
 
-def text_passages(text: str, size: int = SENTENCES, lang: str = "en") -> list[str]:
-    """A text in passages of `size` sentences; refuses a text that is too short to say anything about."""
-    count = len(text.split())
+def text_passages(text: str, words: int = PASSAGE_WORDS) -> list[str]:
+    """A text in passages of about `words` words; refuses a text that is too short to say anything about."""
+    count = count_words(text)
     if count < MIN_WORDS_TO_COMPARE:
         raise TooShort(
             f"a text of {count} words is too short to say who wrote it; {MIN_WORDS_TO_COMPARE} are the least"
         )
-    return [text[start:end] for start, end in sentence_tiles(find_sentences(text, lang), size)]
+    return passage_texts(text, words=words)
 
 
 def read_passages(texts: Sequence[str], style: Style, progress: Progress | None = None) -> list[Patches]:
@@ -84,4 +80,4 @@ def pair_scores(pairs: Sequence[TextPair], ranker: Ranker, progress: Progress | 
 
 
 def word_counts(pairs: Sequence[TextPair]) -> tuple[Floats, Floats]:
-    return np.array([len(p.a.split()) for p in pairs]), np.array([len(p.b.split()) for p in pairs])
+    return np.array([count_words(p.a) for p in pairs]), np.array([count_words(p.b) for p in pairs])
