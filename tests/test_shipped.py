@@ -13,7 +13,7 @@ import pytest
 
 import idiograph
 from idiograph.errors import ModelError
-from idiograph.loading import default_folder, folder_of, general_folder, is_shipped, terms
+from idiograph.loading import default_folder, folder_of, general_folder, is_shipped, terms, torch_has_gpu
 from idiograph.neural import layers as modules
 from tests.test_layers import loaded_by
 
@@ -65,6 +65,23 @@ def test_it_reads_and_compares_without_torch():
     code = "import idiograph; idiograph.load().compare(['We thank the keeper.'], ['The tide was late.'])"
     assert loaded_by(code, ("torch", "transformers", "sentence_transformers", "sklearn")) == []
     assert loaded_by(code, ("onnxruntime",)) == ["onnxruntime"]
+
+
+def test_torch_reads_it_where_it_is_asked_for():
+    ours, theirs = idiograph.load(), idiograph.load(runtime="torch")
+    assert [type(style.encoder).__name__ for style in (ours, theirs)] == ["OnnxEncoder", "TorchEncoder"]
+    assert ours.fingerprint == theirs.fingerprint
+
+
+def test_torch_is_not_looked_at_where_there_is_no_driver_of_a_gpu(monkeypatch, tmp_path):
+    monkeypatch.setattr("idiograph.loading.CUDA_DRIVERS", (tmp_path / "none",))
+    monkeypatch.setattr("idiograph.loading.find_spec", None)  # any look would fail
+    assert not torch_has_gpu()
+
+
+def test_torch_reads_it_where_it_has_a_gpu(monkeypatch):
+    monkeypatch.setattr("idiograph.loading.torch_has_gpu", lambda: True)
+    assert type(idiograph.load().encoder).__name__ == "TorchEncoder"
 
 
 def test_other_models_and_all_layers_are_read_by_torch(tmp_path):

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from idiograph.encoder.encoder import OnnxEncoder
     from idiograph.neural.encoder import TorchEncoder
 
+Runtime = Literal["auto", "torch"]
+
 DEFAULT_PATCH = "auto"
 SHIPPED = "idiograph-small"
 BASELINES: dict[str, Callable[[], Ranker]] = {
@@ -43,6 +45,7 @@ def load(
     beyond: Literal["read", "cut"] = "read",
     layers: Literal["last", "mean"] = "last",
     progress: Progress | None = None,
+    runtime: Runtime = "auto",
 ) -> Style:
     """Open a model as a Style: the one that comes with the package, `minilm`, a folder, or a Hugging Face name.
 
@@ -51,10 +54,10 @@ def load(
     weights allow. A longer text is read piece by piece, or, with `beyond="cut"`, only its beginning. `layers="mean"`
     takes the mean of all layers of a model that was trained on its last: what lower layers know of style, training on
     meaning has often taken out of the last one. A hub name is looked up in the local cache first. The model that comes with
-    the package needs no torch, which runs it only where it has a GPU; it runs all others.
+    the package needs no torch, which runs it only where it has a GPU or with `runtime="torch"`; torch runs all others.
     """
     source = folder_of(model)
-    encoder = open_encoder(source, layers)
+    encoder = open_encoder(source, layers, runtime)
     if window:
         encoder.window = min(window, encoder.reach)
     encoder.beyond = beyond
@@ -64,9 +67,11 @@ def load(
     return Style(encoder, progress=progress, folder=Path(source), **settings)
 
 
-def open_encoder(source: str | Path, layers: Literal["last", "mean"] = "last") -> "OnnxEncoder | TorchEncoder":
+def open_encoder(
+    source: str | Path, layers: Literal["last", "mean"] = "last", runtime: Runtime = "auto"
+) -> "OnnxEncoder | TorchEncoder":
     """What runs a model: onnxruntime the one that comes with the package, torch any other, and any where it has a GPU."""
-    if layers == "last" and is_shipped(source) and not torch_has_gpu():
+    if runtime == "auto" and layers == "last" and is_shipped(source) and not torch_has_gpu():
         from idiograph.encoder.encoder import OnnxEncoder
 
         return OnnxEncoder.open(source)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from idiograph.encoder.pieces import Pieces, read_pieces
-from idiograph.encoder.session import run_session, start_session
+from idiograph.encoder.session import CUDA, run_session, start_session
 from idiograph.encoder.weights import SHIPPED_BUILD, Arrays, check_build, full, graph_weights, read_json, read_weights
 from idiograph.errors import ModelError
 from idiograph.runner import Progress
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 BATCH_TOKENS = 1024  # padded tokens in one pass: what lies in the caches of a core is read fastest
+BATCH_TOKENS_ON_GPU = 32768
 RESERVED = 2  # places from which RoBERTa counts
 PAD = "<pad>"
 
@@ -59,6 +60,7 @@ class OnnxEncoder:
         self.layer, self.saved_score = saved, saved.score
         self.beyond: Literal["read", "cut"] = "read"  # what becomes of a text that is longer than the window
         self._window = window
+        self.batch_tokens = BATCH_TOKENS_ON_GPU if CUDA in session.get_providers() else BATCH_TOKENS
         self._pad = tokenizer.token_to_id(PAD) or 0
         self._memory: dict[bytes, Floats] | None = None
 
@@ -126,7 +128,7 @@ class OnnxEncoder:
         if patch.startswith("learned"):
             raise ModelError(f"model '{self.name}' has learned no boundaries; train it with --patch {patch}")
         parts: dict[int, tuple[Floats, Ints]] = {}
-        for batch in length_groups([len(each) for each in tokens], BATCH_TOKENS):
+        for batch in length_groups([len(each) for each in tokens], self.batch_tokens):
             rows = [tokens[at] for at in batch]
             for at, row, vectors in zip(batch.tolist(), rows, self.token_vectors(rows), strict=True):
                 numbers = number(row, vectors)
@@ -164,7 +166,7 @@ class OnnxEncoder:
         cut = [token_windows(t, self.window) for t in tokens]
         flat = [piece for pieces in cut for piece in pieces]
         rows: list[Floats] = []
-        for group in padded_groups([len(piece.ids) for piece in flat], BATCH_TOKENS):
+        for group in padded_groups([len(piece.ids) for piece in flat], self.batch_tokens):
             vectors = run_session(self.session, [piece.ids for piece in flat[group]], self._pad)
             rows += [v[: len(p.ids)][p.own] for v, p in zip(vectors, flat[group], strict=True)]
         left = iter(rows)
