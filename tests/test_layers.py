@@ -39,6 +39,8 @@ ONLY_IN = {
     "fastapi": {"serve"},
     "httpx2": {"hal", "pdf.grobid", "pdf.extract"},
     "ray": {"runner", "neural.training.distributed"},
+    "onnxruntime": {"encoder"},
+    "tokenizers": {"encoder"},
     "lancedb": {"index.tables"},
     "jinja2": {"html"},
 }

@@ -13,8 +13,9 @@ import pytest
 
 import idiograph
 from idiograph.errors import ModelError
-from idiograph.loading import default_folder, folder_of, general_folder, terms
+from idiograph.loading import default_folder, folder_of, general_folder, is_shipped, terms, torch_has_gpu
 from idiograph.neural import layers as modules
+from tests.test_layers import loaded_by
 
 LIMIT = 65_000_000  # bytes
 
@@ -44,7 +45,7 @@ def test_the_code_that_travels_with_it_is_ours_of_today():
 
 def test_a_word_of_several_tokens_is_one_patch_though_its_vocabulary_has_pieces_of_number_signs():
     style = idiograph.load(patch="word")
-    assert any(piece.startswith("##") for piece in style.encoder.model.tokenizer.get_vocab())  # pyright: ignore
+    assert any(piece.startswith("##") for piece in style.encoder.tokenizer.get_vocab())  # pyright: ignore
     text = "Cartographers re-measured the siltation."
     found = style.encode([text])
     words = [text[start:end] for start, end in found.chars.tolist()]
@@ -58,6 +59,37 @@ def test_it_opens_in_plain_sentence_transformers_and_gives_the_same_patches():
     plain = MultiVectorEncoder(str(default_folder()), trust_remote_code=True, device="cpu").encode_document([text])[0]
     ours = idiograph.load().encode([text])
     assert np.allclose(np.asarray(plain), ours.vectors, atol=1e-5)
+
+
+def test_it_reads_and_compares_without_torch():
+    code = "import idiograph; idiograph.load().compare(['We thank the keeper.'], ['The tide was late.'])"
+    assert loaded_by(code, ("torch", "transformers", "sentence_transformers", "sklearn")) == []
+    assert loaded_by(code, ("onnxruntime",)) == ["onnxruntime"]
+
+
+def test_torch_reads_it_where_it_is_asked_for():
+    ours, theirs = idiograph.load(), idiograph.load(runtime="torch")
+    assert [type(style.encoder).__name__ for style in (ours, theirs)] == ["OnnxEncoder", "TorchEncoder"]
+    assert ours.fingerprint == theirs.fingerprint
+
+
+def test_torch_is_not_looked_at_where_there_is_no_driver_of_a_gpu(monkeypatch, tmp_path):
+    monkeypatch.setattr("idiograph.loading.CUDA_DRIVERS", (tmp_path / "none",))
+    monkeypatch.setattr("idiograph.loading.find_spec", None)  # any look would fail
+    assert not torch_has_gpu()
+
+
+def test_torch_reads_it_where_it_has_a_gpu(monkeypatch):
+    monkeypatch.setattr("idiograph.loading.torch_has_gpu", lambda: True)
+    assert type(idiograph.load().encoder).__name__ == "TorchEncoder"
+
+
+def test_other_models_and_all_layers_are_read_by_torch(tmp_path):
+    assert not is_shipped("minilm")
+    (tmp_path / "link").symlink_to(default_folder())
+    assert is_shipped(tmp_path / "link")
+    with pytest.raises(ModelError, match="layers of its own"):
+        idiograph.load(layers="mean")
 
 
 def test_its_weights_are_in_16_bits():

@@ -1,8 +1,9 @@
 """From a path or a name to something that compares texts."""
 
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from idiograph.errors import ModelError, SpecError
 from idiograph.rankers.blend import Blend
@@ -12,6 +13,12 @@ from idiograph.rankers.letters import NGrams
 from idiograph.rankers.words import FunctionWords, StopWords, WordTfIdf
 from idiograph.runner import Progress
 from idiograph.style.model import Ranker, Style
+
+if TYPE_CHECKING:
+    from idiograph.encoder.encoder import OnnxEncoder
+    from idiograph.neural.encoder import TorchEncoder
+
+Runtime = Literal["auto", "torch"]
 
 DEFAULT_PATCH = "auto"
 SHIPPED = "idiograph-small"
@@ -24,6 +31,7 @@ BASELINES: dict[str, Callable[[], Ranker]] = {
     "words": WordTfIdf,
 }
 NATIVE = "native:"  # before a model that is to be run as its library runs it
+CUDA_DRIVERS = (Path("/dev/nvidiactl"), Path("/dev/dxg"), Path("C:/Windows/System32/nvcuda.dll"))
 LAYERS = "layers:"  # before a model of which all layers are to be read, and not the last alone
 
 
@@ -37,6 +45,7 @@ def load(
     beyond: Literal["read", "cut"] = "read",
     layers: Literal["last", "mean"] = "last",
     progress: Progress | None = None,
+    runtime: Runtime = "auto",
 ) -> Style:
     """Open a model as a Style: the one that comes with the package, `minilm`, a folder, or a Hugging Face name.
 
@@ -44,13 +53,11 @@ def load(
     `window`, the most tokens that are read at once, to what it was made with; no model reads more at once than its
     weights allow. A longer text is read piece by piece, or, with `beyond="cut"`, only its beginning. `layers="mean"`
     takes the mean of all layers of a model that was trained on its last: what lower layers know of style, training on
-    meaning has often taken out of the last one. A hub name is looked up in the local cache first.
+    meaning has often taken out of the last one. A hub name is looked up in the local cache first. The model that comes with
+    the package needs no torch, which runs it only where it has a GPU or with `runtime="torch"`; torch runs all others.
     """
-    from idiograph.neural.build import all_layers
-    from idiograph.neural.encoder import TorchEncoder
-
     source = folder_of(model)
-    encoder = all_layers(source) if layers == "mean" else TorchEncoder.open(source)
+    encoder = open_encoder(source, layers, runtime)
     if window:
         encoder.window = min(window, encoder.reach)
     encoder.beyond = beyond
@@ -58,6 +65,34 @@ def load(
     settings: dict[str, Any] = {"keep": keep or saved.keep, "patch": patch or saved.patch or DEFAULT_PATCH}
     settings |= {"score": score or encoder.saved_score, "reading": "published" if saved.published else "sound"}
     return Style(encoder, progress=progress, folder=Path(source), **settings)
+
+
+def open_encoder(
+    source: str | Path, layers: Literal["last", "mean"] = "last", runtime: Runtime = "auto"
+) -> "OnnxEncoder | TorchEncoder":
+    """What runs a model: onnxruntime the one that comes with the package, torch any other, and any where it has a GPU."""
+    if runtime == "auto" and layers == "last" and is_shipped(source) and not torch_has_gpu():
+        from idiograph.encoder.encoder import OnnxEncoder
+
+        return OnnxEncoder.open(source)
+    from idiograph.neural.build import all_layers
+    from idiograph.neural.encoder import TorchEncoder
+
+    return all_layers(source) if layers == "mean" else TorchEncoder.open(source)
+
+
+def is_shipped(source: str | Path) -> bool:
+    """Is it the folder that comes with the package, by whatever path?"""
+    return Path(source).resolve() == (Path(__file__).with_name("models") / SHIPPED).resolve()
+
+
+def torch_has_gpu() -> bool:
+    """Can torch use a GPU of CUDA here? It is imported only where the driver's files are, and torch is installed."""
+    if not (any(map(Path.exists, CUDA_DRIVERS)) and find_spec("torch") and find_spec("sentence_transformers")):
+        return False
+    from idiograph.neural.encoder import gpu_is_usable
+
+    return gpu_is_usable()
 
 
 def load_ranker(name: str, **settings: Any) -> Ranker:

@@ -59,7 +59,10 @@ def train_command(
 
     with bar("training") as update:
         options: dict[str, Any] = {"device": device, "overwrite": overwrite, "report_to": tuple(report_to or ())}
-        options |= {"teacher": load_ranker(chosen.teacher) if chosen.teacher else None, "progress": update}
+        options |= {
+            "teacher": load_ranker(chosen.teacher, runtime="torch") if chosen.teacher else None,
+            "progress": update,
+        }
         result = train_(triplets, out_folder, folder_of(chosen.backbone), chosen, valid=tuple(valid or ()), **options)
     counts = {name: getattr(result, name) for name in ("steps", "best_step", "left_out")}
     say(counts | {"measures": dict(result.measures)}, as_json, lambda: wrote(out_folder, result_line(result)))

@@ -18,13 +18,14 @@ from sentence_transformers.base.modules import Dense, Normalize, Transformer
 from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
 from torch import Tensor, nn
 
+from idiograph.encoder.pieces import Pieces
 from idiograph.errors import ModelError
 from idiograph.neural import layers as modules
-from idiograph.neural.layers import PatchPooling, published_starts, word_starts
-from idiograph.neural.windows import length_groups, padded_groups, token_windows
+from idiograph.neural.layers import PatchPooling
 from idiograph.runner import Progress
 from idiograph.style.patches import Patches, parse_policy, patch_extents
 from idiograph.style.tokens import Tokens
+from idiograph.style.windows import length_groups, padded_groups, token_windows
 
 LAYER_FILE = "idiograph_patches.py"
 LAYER_MODULE = "idiograph_patches"
@@ -43,7 +44,8 @@ class TorchEncoder:
             raise ModelError(f"model '{name}' has no fast tokenizer, and without one there are no character offsets")
         self.layer.prompt = prompt
         self.layer.on_model_ready(model)
-        self.table = dict(self.layer.table)  # stays where texts are tokenized; the layer's own moves with the model
+        table = {kind: flags.numpy() for kind, flags in self.layer.table.items()}
+        self.pieces = Pieces(**table)  # stays where texts are tokenized; the layer's own moves with the model
         self.beyond: Literal["read", "cut"] = "read"  # what becomes of a text that is longer than the window
         self.saved_score = "meansim"  # the similarity that a folder of ours was saved with
         self._memory: dict[bytes, Tensor] | None = None
@@ -114,22 +116,13 @@ class TorchEncoder:
         )
         cut = [encoding.overflowing != [] for encoding in found.encodings]
         return [
-            self._tokens(np.array(ids), np.array(offsets).reshape(-1, 2) - shift, keep, was_cut)
+            self.pieces.tokens(np.array(ids), np.array(offsets).reshape(-1, 2) - shift, keep, was_cut)
             for ids, offsets, was_cut in zip(found["input_ids"], found["offset_mapping"], cut, strict=True)
         ]
 
-    def _tokens(self, ids: np.ndarray, chars: np.ndarray, keep: str, cut: bool) -> Tokens:
-        table = self.table
-        at = torch.from_numpy(ids)
-        kept = ~table["special"][at].numpy() & (chars[:, 1] > 0)
-        if keep == "words":
-            kept &= ~table["mark"][at].numpy()
-        words = np.cumsum(word_starts(at, table).numpy()) - 1
-        return Tokens(ids.astype(np.int64), np.maximum(chars, 0).astype(np.int64), words, kept, cut)
-
     def published_words(self, ids: np.ndarray) -> np.ndarray:
         """The word of each token by the published rule, by which punctuation belongs to the word before it."""
-        return np.cumsum(published_starts(torch.from_numpy(ids), self.table).numpy()) - 1
+        return self.pieces.published_words(ids)
 
     def embed(self, tokens: Sequence[Tokens], patch: str, progress: Progress | None = None) -> Patches:
         """The patches of each text, in the order given; inside, texts of like length go through together."""
@@ -238,6 +231,11 @@ class TorchEncoder:
             entry["type"] = entry["type"].replace(f"{modules.__name__}.", f"{LAYER_MODULE}.")
         (folder / "modules.json").write_text(json.dumps(listing, indent=2), encoding="utf-8")
         shutil.copyfile(modules.__file__, folder / LAYER_FILE)
+
+
+def gpu_is_usable() -> bool:
+    """Has torch a GPU here?"""
+    return torch.cuda.is_available()
 
 
 def pad_rows(rows: Sequence[Tensor], value: int) -> Tensor:

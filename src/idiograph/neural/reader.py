@@ -16,8 +16,8 @@ from torch import Tensor, nn
 
 from idiograph.neural.layers import PatchPooling
 from idiograph.neural.maxsim.padded import fusible, lower_precision, torch_maxsim
-from idiograph.neural.windows import length_groups
 from idiograph.style.tokens import Floats, Ints
+from idiograph.style.windows import length_groups
 
 PAD_TO = 8  # widths are multiples of this, as tensor cores like them
 TEXTS_AT_ONCE = 4096  # that are tokenized together

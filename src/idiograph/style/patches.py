@@ -62,9 +62,10 @@ def join_patches(parts: Sequence[Patches]) -> Patches:
 
 def pool_patches(vectors: Floats, number: Ints) -> Floats:
     """The mean of each patch's token vectors, scaled to unit length."""
-    count = int(number.max()) + 1
-    sums = np.zeros((count, vectors.shape[1]), np.float64)
-    np.add.at(sums, number[number >= 0], vectors[number >= 0])
+    inside = np.flatnonzero(number >= 0)
+    order = inside[np.argsort(number[inside], kind="stable")]
+    first = np.flatnonzero(np.diff(number[order], prepend=-1))  # row of each patch
+    sums = np.add.reduceat(vectors[order], first, axis=0, dtype=np.float64)
     return unit_vectors(sums)  # the length of a mean does not outlive the scaling: a sum will do
 
 

@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from idiograph.neural.encoder import TorchEncoder
-from idiograph.neural.windows import length_groups, padded_groups, token_windows
 from idiograph.style.model import Style
 from idiograph.style.tokens import Tokens
+from idiograph.style.windows import length_groups, padded_groups, token_windows
 
 LONG = " ".join(f"The {n}th sentence is about rivers, bridges and the number {n}." for n in range(60))
 
