@@ -11,6 +11,7 @@ from idiograph import __version__
 from idiograph.cli import answers, attribution, harvest, index, models, pan, study, texts, training, verification
 from idiograph.cli.shared import Preset, RecipeFile, settings
 from idiograph.errors import IdiographError
+from idiograph.extras import EXTRA_OF, what_to_install
 from idiograph.recipe import to_toml
 
 INTERRUPTED = 130  # as shells count it
@@ -93,6 +94,10 @@ def main() -> NoReturn:
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(1)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in EXTRA_OF:
+            raise
+        fail(what_to_install(error.name or ""), 1)
     except OSError as error:
         fail(f"{error.filename or 'the system'}: {error.strerror or error}", 1)
     sys.exit(status if isinstance(status, int) else 0)
