@@ -118,10 +118,11 @@ def check_model(name: str) -> None:
 
 def check_rankers(names: Iterable[str], grains: Iterable[str] = (), keep: str | None = None) -> None:
     """Rankers as they are named on the command line, each by itself or added up."""
-    from idiograph.loading import BASELINES, LAYERS, NATIVE, model_and_grain, terms
-
     for grain in grains:
         check_reading("default", grain, keep)
+
+    from idiograph.loading import BASELINES, LAYERS, NATIVE, model_and_grain, terms
+
     for name in (term for each in names for _, term in terms(each)):
         model, grain = model_and_grain(name.removeprefix(LAYERS).removeprefix(NATIVE))
         if name not in BASELINES:

@@ -48,17 +48,18 @@ def evaluate_command(
         raise InputError("name at least one ranker and the triplets: idiograph evaluate default bm25 data/base-4")
     if (trec or beir) and not out_folder:
         raise InputError("say with -o where the files should go")
+    size = int(pool) if pool and pool.isdigit() else pool
+    asked = {"evaluate": {"split": split, "pool": size}, "style": {"keep": keep}}
+    if verify:
+        asked = {"calibrate": {"label": label, "split": (split,) if split else None}, "style": {"keep": keep}}
+    chosen = settings(preset, recipe_file, asked)
     check_triplets(Path(rankers[-1]))
     check_report(out_folder)
     check_rankers(rankers[:-1], patch or (), keep)
     if verify:
-        asked = {"calibrate": {"label": label, "split": (split,) if split else None}, "style": {"keep": keep}}
-        chosen = settings(preset, recipe_file, asked)
         systems = open_rankers(rankers[:-1], patch or [], reading_of_name(chosen, keep))
         verify_pairs(systems, Path(rankers[-1]), out_folder, as_json, chosen)
         return
-    size = int(pool) if pool and pool.isdigit() else pool
-    chosen = settings(preset, recipe_file, {"evaluate": {"split": split, "pool": size}, "style": {"keep": keep}})
 
     from idiograph.evaluate.retrieval import evaluate_ranker as evaluate_
     from idiograph.evaluate.retrieval import size_pools, write_evaluation

@@ -58,8 +58,8 @@ def study_command(
 ) -> None:
     """Make every table and figure of the paper on your texts. With intervals; a stopped study goes on where it was."""
     chosen = settings(preset, recipe_file, {})
-    way = runner or ("processes" if workers else "inline")
-    check_study(sources, pan, [*(backbone or ()), *([semantic] if semantic else ())], out_folder, way)
+    way, models = runner or ("processes" if workers else "inline"), [*(backbone or ()), *filter(None, [semantic])]
+    check_study(sources, pan, models, out_folder, way)
 
     from idiograph.runner import Workers
     from idiograph.study.run import STAGES, StudyRequest, run_study

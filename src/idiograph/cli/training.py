@@ -11,6 +11,7 @@ from idiograph.cli.checks import (
     check_model,
     check_output,
     check_rankers,
+    check_reading,
     check_report,
     check_runner,
     check_texts,
@@ -65,7 +66,7 @@ def train_command(
     turned |= {"batch": batch, "epochs": epochs, "steps": steps, "lr": lr, "teacher": teacher, "seed": seed}
     chosen = train_settings(turned, more or (), preset, recipe_file)
     check_triplets(*triplets, *valid or ())
-    check_model(chosen.backbone)
+    check_reading(chosen.backbone, chosen.patch)
     if chosen.teacher:
         check_rankers([chosen.teacher])
     check_training_output(out_folder, overwrite)
