@@ -124,7 +124,7 @@ def time_package(ranker: Grammar, library: Library) -> None:
     author, other = (name for name, _ in sorted(often.items(), key=lambda entry: (-entry[1], entry[0]))[:2])
     learned = ranker.learn(library)
     texts = [
-        [shown for shown in (tuple(learned._shown(token, learned.kept) for token in cut) for cut in ranker.cut(text))]
+        [tuple(learned._shown(token, learned.kept) for token in cut) for cut in ranker.cut(text)]
         for text in library.texts
     ]
     question, *own = [sentences for sentences, who in zip(texts, library.authors, strict=True) if who == author]

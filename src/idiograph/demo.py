@@ -32,7 +32,7 @@ from idiograph.style.model import Style
 from idiograph.types import Document
 
 GRAINS = ("whole", "ngram:1", "ngram:2", "ngram:3", "word", "auto")
-BASELINES = ("bm25", "delta", "minilm@ngram:3")
+BASELINES = ("bm25", "delta", "ngrams")
 SHOWN = ("R@20", "Hit@1", "nDCG@20", "triplet accuracy")
 
 
@@ -72,7 +72,7 @@ def run_demo(folder: Path, tell: Progress, version: str) -> Demo:
     corpus = Corpus(folder / "corpus")
     tell(0, 1, "mine")
     mine_triplets(corpus, settings.mine, folder / "triplets")
-    style, documents = load(), list(corpus)
+    style, documents = load(progress=tell), list(corpus)
     with style.encoder.remembering():  # the essays are read for the index, as questions and in pairs
         reports = evaluate_methods(folder / "triplets", style, tell)
         asked = attribute_questions(documents, folder / "index", style, tell)

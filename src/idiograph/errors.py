@@ -6,6 +6,7 @@ IdiographError
 ├── SpecError       a "name:arg" string or recipe key that we do not know
 ├── ArtifactError   a folder of ours that is missing, unfinished, in use or made from something else
 ├── ModelError      a model that cannot be opened, or is not the one that made the index
+├── MissingLibrary  a library that this work needs, and that an extra of the package brings
 └── ServiceError    a server that does not answer as it should
 """
 
@@ -32,6 +33,10 @@ class ArtifactError(IdiographError):
 
 class ModelError(IdiographError):
     """A model that cannot be opened, or is not the one that made the index."""
+
+
+class MissingLibrary(IdiographError):
+    """A library that this work needs, and that an extra of the package brings."""
 
 
 class ServiceError(IdiographError):

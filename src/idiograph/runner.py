@@ -32,6 +32,7 @@ from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
 
 from idiograph.errors import InputError, ServiceError, SpecError
+from idiograph.extras import require_library
 from idiograph.seeded import hash_text
 from idiograph.spec import unknown_choice
 
@@ -460,11 +461,9 @@ def run_on_ray(
     function: Callable[[Item], Result], items: Iterable[Item], workers: int | None, address: str | None
 ) -> Iterator[Result | Failure]:
     """As Ray tasks; those of a lost node run again elsewhere. `workers` is the size of a cluster that we start here."""
-    try:
-        import ray
-        from ray.exceptions import NodeDiedError, ObjectLostError, OutOfMemoryError, RayTaskError, WorkerCrashedError
-    except ModuleNotFoundError as error:
-        raise SpecError("the runner 'ray' needs Ray; install it: pip install 'idiograph[ray]'") from error
+    require_library("ray", "the runner 'ray'")
+    import ray
+    from ray.exceptions import NodeDiedError, ObjectLostError, OutOfMemoryError, RayTaskError, WorkerCrashedError
 
     with ray_cluster(address, workers):
         task, shared = ray.remote(max_retries=RAY_RETRIES)(apply), ray.put(function)  # sent to each node once

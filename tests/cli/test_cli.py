@@ -130,6 +130,18 @@ def test_without_a_command_the_help_is_shown(idiograph):
     assert "attribute" in out
 
 
+def test_help_lists_every_command_once_by_what_it_is_for_in_whole_sentences(idiograph):
+    from idiograph.cli import COMMANDS
+
+    _, out, _ = idiograph("--help")
+    lines = out.splitlines()
+    panels = [line.rstrip(":") for line in lines if line.endswith(":") and line[:1].isalpha()]
+    assert panels == ["Options", "Ask", "Look", "Measure", "Collect", "Train"]
+    listed = [line.split(maxsplit=1) for line in lines[lines.index("Ask:") :] if line.startswith("  ")]
+    assert [name for name, _ in listed] == list(COMMANDS)
+    assert [summary for _, summary in listed if not summary.endswith(".") or summary.endswith("...")] == []
+
+
 FRENCH = "Les marées sont mesurées depuis longtemps dans les ports, mais on les prédit encore assez mal. " * 8
 BAD = {
     "a missing file": (("attribute", "{index}", "nowhere.txt"), "there is no file 'nowhere.txt'"),

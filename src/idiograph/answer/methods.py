@@ -23,6 +23,7 @@ from idiograph.errors import InputError, SpecError
 from idiograph.index.index import Index
 from idiograph.rankers.delta import Delta
 from idiograph.rankers.grammar import Grammar
+from idiograph.rankers.impostors import Impostors
 from idiograph.rankers.letters import LetterRates, LetterTfIdf
 from idiograph.rankers.library import LearningRanker, Library
 from idiograph.rankers.model import Encode, ModelRanker, PassageVectors, mean_patches
@@ -39,6 +40,7 @@ METHODS: dict[str, Callable[[], tuple[LearningRanker, ...]]] = {
     "words": lambda: (WordTfIdf(),),
     "stable": lambda: (Stable(),),
     "grammar": lambda: (Grammar(),),
+    "impostors": lambda: (Impostors(),),
 }
 TEXTS_TO_TELL_LANGUAGE = 20  # of a library, from its beginning
 CHARACTERS_TO_TELL_LANGUAGE = 2000  # of each

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperGroup
 
 from idiograph import __version__
 from idiograph.cli import (
@@ -23,6 +24,7 @@ from idiograph.cli import (
 )
 from idiograph.cli.shared import Preset, RecipeFile, settings
 from idiograph.errors import IdiographError
+from idiograph.extras import EXTRA_OF, what_to_install
 from idiograph.recipe import to_toml
 
 INTERRUPTED = 130  # as shells count it
@@ -30,7 +32,7 @@ UsageError: Any = typer.BadParameter.__base__  # typer carries its own click, an
 
 
 def recipe_command(preset: Preset = "sound", recipe_file: RecipeFile = None) -> None:
-    """Print every setting as TOML, ready to be changed and passed to --recipe."""
+    """Print every setting as TOML. Change it and pass it to --recipe."""
     sys.stdout.write(to_toml(settings(preset, recipe_file, {})))
 
 
@@ -45,32 +47,60 @@ def root(
         sys.stdout.write(context.get_help() + "\n")
 
 
-COMMANDS: dict[str, Callable[..., Any]] = {
-    "demo": answers.demo_command,
-    "harvest": harvest.harvest_command,
-    "download": harvest.download_command,
-    "extract": harvest.extract_command,
-    "corpus": texts.corpus_command,
-    "mine": texts.mine_command,
-    "audit": texts.audit_command,
-    "topic": texts.topic_command,
-    "train": training.train_command,
-    "tune": training.tune_command,
-    "average": training.average_command,
-    "evaluate": models.evaluate_command,
-    "compare": models.compare_command,
-    "pan": pan.pan_command,
-    "pan19": pan.pan19_command,
-    "study": study.study_command,
-    "index": index.index,
-    "search": index.search,
-    "crossvalidate": crossvalidation.crossvalidate_command,
-    "attribute": attribution.attribute_command,
-    "calibrate": verification.calibrate_command,
-    "verify": verification.verify_command,
-    "explain": answers.explain_command,
-    "recipe": recipe_command,
+PANELS: dict[str, dict[str, Callable[..., Any]]] = {
+    "Ask": {
+        "demo": answers.demo_command,
+        "attribute": attribution.attribute_command,
+        "verify": verification.verify_command,
+        "crossvalidate": crossvalidation.crossvalidate_command,
+    },
+    "Look": {
+        "explain": answers.explain_command,
+        "search": index.search,
+    },
+    "Measure": {
+        "evaluate": models.evaluate_command,
+        "compare": models.compare_command,
+        "calibrate": verification.calibrate_command,
+        "audit": texts.audit_command,
+        "topic": texts.topic_command,
+        "pan": pan.pan_command,
+        "pan19": pan.pan19_command,
+        "study": study.study_command,
+    },
+    "Collect": {
+        "harvest": harvest.harvest_command,
+        "download": harvest.download_command,
+        "extract": harvest.extract_command,
+        "corpus": texts.corpus_command,
+        "index": index.index,
+        "mine": texts.mine_command,
+    },
+    "Train": {
+        "train": training.train_command,
+        "tune": training.tune_command,
+        "average": training.average_command,
+        "recipe": recipe_command,
+    },
 }
+COMMANDS = {name: function for commands in PANELS.values() for name, function in commands.items()}
+
+
+class PanelGroup(TyperGroup):
+    """A command line whose help lists the commands by what they are for."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        del ctx
+        return list(self.commands)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        del ctx
+        width = max(map(len, self.commands))
+        for panel in PANELS:
+            found = {name: one for name, one in self.commands.items() if getattr(one, "rich_help_panel", "") == panel}
+            summaries = [(f"{name:<{width}}", one.get_short_help_str(formatter.width)) for name, one in found.items()]
+            with formatter.section(panel):
+                formatter.write_dl(summaries)
 
 
 def build_app() -> typer.Typer:
@@ -78,13 +108,15 @@ def build_app() -> typer.Typer:
     app = typer.Typer(
         name="idiograph",
         help="Who wrote this, how sure are you, and what in the text says so?",
+        cls=PanelGroup,
         add_completion=False,
         pretty_exceptions_enable=False,
         rich_markup_mode=None,
     )
     app.callback(invoke_without_command=True)(root)
-    for name, function in COMMANDS.items():
-        app.command(name)(function)
+    for panel, commands in PANELS.items():
+        for name, function in commands.items():
+            app.command(name, rich_help_panel=panel)(function)
     return app
 
 
@@ -106,6 +138,10 @@ def main() -> NoReturn:
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(1)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in EXTRA_OF:
+            raise
+        fail(what_to_install(error.name or ""), 1)
     except OSError as error:
         fail(f"{error.filename or 'the system'}: {error.strerror or error}", 1)
     sys.exit(status if isinstance(status, int) else 0)

@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from idiograph import __version__
+from idiograph.cli.checks import check_folder, check_page, check_reading, check_report, check_texts
 from idiograph.cli.models import print_reports
 from idiograph.cli.shared import AsJson, Keep, Model, Patch, bar, err, open_style, out, read_text, say
 
@@ -26,7 +27,13 @@ def explain_command(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show which patch of one text matched which of the other, and which habits they share; the parts add up."""
+    """Show which patches and habits of two texts match. The parts add up to the whole."""
+    check_texts(a, b)
+    check_page(html)
+    check_reading(model, patch, keep, score)
+    if corpus_folder:
+        check_folder(corpus_folder, "corpus")
+
     from idiograph.answer.explain import explain as explain_
     from idiograph.answer.habits import compare_habits, norms_of_corpus
     from idiograph.answer.report import explanation_page
@@ -90,7 +97,9 @@ def demo_command(
     ),
     as_json: AsJson = False,
 ) -> None:
-    """The whole line on the built-in corpus, ending in an HTML report."""
+    """Run the whole line on the built-in essays, to a report."""
+    check_report(out_folder)
+
     from idiograph.demo import run_demo as demo_
 
     with bar("demo") as update:

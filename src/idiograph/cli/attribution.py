@@ -8,7 +8,21 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from idiograph.cli.shared import AsJson, Keep, Lang, Model, Patch, err, open_style, out, read_text, say, shorten_text
+from idiograph.cli.checks import check_choice, check_folder, check_page, check_reading, check_texts
+from idiograph.cli.shared import (
+    AsJson,
+    Keep,
+    Lang,
+    Model,
+    Patch,
+    bar,
+    err,
+    open_style,
+    out,
+    read_text,
+    say,
+    shorten_text,
+)
 from idiograph.errors import InputError, TooShort
 
 
@@ -36,7 +50,13 @@ def attribute_command(
     lang: Lang = "en",
     as_json: AsJson = False,
 ) -> None:
-    """Rank the authors of an index for each text, with likelihood ratios and the passages behind them."""
+    """Rank the authors of an index for each text. With likelihood ratios and the passages behind them."""
+    check_texts(*texts)
+    check_folder(index_folder, "index")
+    check_choice("unit", by, ("set", "author"))
+    check_reading(model, patch, keep)
+    check_page(html, table)
+
     from idiograph.answer.attribute import attribute as attribute_
     from idiograph.answer.methods import check_method_name
     from idiograph.answer.report import attribution_page, index_provenance, search_in_words, write_candidates
@@ -48,7 +68,11 @@ def attribute_command(
     opened = Index.open(index_folder, open_style(model, patch, keep))
     only = candidates or ()
     how: dict[str, Any] = {"candidates": only, "exact": exact}
-    answers = {n: attribute_(t, opened, k, by=by, unknown=unknown, method=method, **how) for n, t in asked.items()}
+    with bar("asking", len(asked)) as update:
+        answers = {}
+        for number, (name, text) in enumerate(asked.items()):
+            update(number, None, f"asking about {name}")
+            answers[name] = attribute_(text, opened, k, by=by, unknown=unknown, method=method, **how)
     parts = {n: rolling_("\n\n".join(t), opened, k, window=window, **how) for n, t in asked.items() if rolling}
     trail = index_provenance(opened, by, only, unknown) | {"search": search_in_words(len(opened), exact)}
     if html:
@@ -76,6 +100,7 @@ def read_questions(paths: Sequence[Path], lang: str, pool: bool) -> dict[str, li
 
 def long_enough(file: Path, lang: str) -> str:
     """A text that something can be said about; what is too short is refused before a model is opened."""
+    check_texts(file)
     from idiograph.answer.scores import text_passages
 
     text = read_text(file, lang)

@@ -7,6 +7,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from idiograph.cli.checks import check_page, check_reading, check_sources
 from idiograph.cli.shared import AsJson, Keep, Model, Patch, bar, err, open_style, out, say
 
 
@@ -31,7 +32,11 @@ def crossvalidate_command(
     keep: Keep = None,
     as_json: AsJson = False,
 ) -> None:
-    """How often would we be right on texts like these? Leaves out every text in turn."""
+    """Say how often an answer is right on texts like these. Every text is left out in turn and asked about."""
+    check_sources([corpus])
+    check_reading(model, patch, keep)
+    check_page(html)
+
     from idiograph.answer.methods import BEST, MODEL, check_method_name, crossvalidate
     from idiograph.corpus.corpus import read_library
 

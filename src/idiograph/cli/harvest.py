@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from idiograph.cli.checks import check_folder, check_pdfs, check_report, check_runner
 from idiograph.cli.shared import (
     Address,
     AsJson,
@@ -43,14 +44,17 @@ def harvest_command(
     recipe_file: RecipeFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Fetch records from the HAL archive; goes on where an earlier run was stopped."""
-    from idiograph.hal.harvest import harvest as harvest_
-
+    """Fetch records from the HAL archive. Goes on where an earlier run was stopped."""
     given: dict[str, Any] = {"since": since, "until": until, "licence": licence, "portal": portal, "query": query}
     given |= {"limit": limit, "server": server, "contact": contact}
     given |= {name: tuple(v) if v else None for name, v in (("lang", lang), ("domain", domain), ("doctype", doctype))}
+    chosen = settings(preset, recipe_file, {"harvest": given}).harvest
+    check_report(out_folder)
+
+    from idiograph.hal.harvest import harvest as harvest_
+
     with bar("harvesting") as update:
-        done = harvest_(out_folder, settings(preset, recipe_file, {"harvest": given}).harvest, update)
+        done = harvest_(out_folder, chosen, update)
     print_finished(out_folder, done, as_json)
 
 
@@ -68,12 +72,16 @@ def download_command(
     recipe_file: RecipeFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Fetch the PDFs of records, one by one and politely; embargo and licence are respected."""
-    from idiograph.hal.download import download as download_
-
+    """Fetch the PDFs of records, one by one and politely. Embargo and licence are respected."""
     given = {"licence": licence, "max_bytes": max_bytes, "contact": contact, "runner": runner}
     given |= {"workers": workers, "address": address}
     chosen = settings(preset, recipe_file, {"download": given}).download
+    check_folder(records, "records")
+    check_report(out_folder)
+    check_runner(chosen.runner)
+
+    from idiograph.hal.download import download as download_
+
     with bar("downloading") as update:
         done = download_(records, out_folder, chosen, shard, update)
     print_finished(out_folder, done, as_json)
@@ -94,12 +102,16 @@ def extract_command(
     recipe_file: RecipeFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Turn PDFs into TEI, with GROBID servers or, without any, with the extractor that comes along."""
-    from idiograph.pdf.extract import extract as extract_
-
+    """Turn PDFs into TEI. With GROBID servers or, without any, with the extractor that comes along."""
     given: dict[str, Any] = {"grobid": tuple(grobid) if grobid else None, "workers": workers, "timeout": timeout}
     given |= {"retry": retry or None, "prune": prune or None, "runner": runner, "address": address}
     chosen = settings(preset, recipe_file, {"extract": given}).extract
+    check_pdfs(pdfs)
+    check_report(out_folder)
+    check_runner(chosen.runner)
+
+    from idiograph.pdf.extract import extract as extract_
+
     with bar("extracting") as update:
         done = extract_(pdfs, out_folder, chosen, shard, update)
     print_finished(out_folder, done, as_json)

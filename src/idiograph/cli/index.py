@@ -1,12 +1,15 @@
 """Commands that make, change and search an index."""
 
+from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 from rich.table import Table
 
+from idiograph.cli.checks import check_folder, check_output, check_reading, check_runner, check_texts
+from idiograph.cli.progress import Update
 from idiograph.cli.shared import (
     Address,
     AsJson,
@@ -30,6 +33,7 @@ from idiograph.cli.shared import (
 from idiograph.errors import InputError, SpecError
 from idiograph.recipe import Recipe
 
+T = TypeVar("T")
 Place = Annotated[str, typer.Option("--out", "-o", help="The index: a folder or s3://bucket/place.")]
 Domains = Annotated[list[str] | None, typer.Option("--domain", help="Only documents of this field, or below it.")]
 
@@ -57,17 +61,26 @@ def index(
     overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
-    """Embed a corpus into an index that can be asked who wrote a text; change an index, or say what is in it."""
-    from idiograph.index.build import EmbeddingWorkers
-    from idiograph.index.index import Index
-    from idiograph.loading import load
-    from idiograph.runner import Workers
-
+    """Embed a corpus into an index that knows its writers. Or change an index, or say what is in it."""
     changes = {"dtype": dtype, "dim": dim, "passages_per_document": passages_per_document}
     chosen = settings(preset, recipe_file, {"style": {"keep": keep}, "index": changes})
     check_index_options(
         corpus_folder, add, bool(delete) or compact or info, [n for n, v in changes.items() if v is not None]
     )
+    check_reading(model, patch, keep)
+    check_runner(runner)
+    if corpus_folder:
+        check_folder(corpus_folder, "corpus")
+    if corpus_folder and not add:
+        check_output(place, overwrite)
+    else:
+        check_folder(place, "index")
+
+    from idiograph.index.build import EmbeddingWorkers
+    from idiograph.index.index import Index
+    from idiograph.loading import load
+    from idiograph.runner import Workers
+
     style = open_style(model, patch, keep, chosen.style.score)
     embedders = EmbeddingWorkers(
         Workers(runner, workers or None, address), partial(load, None if model == "default" else model, **grain(style))
@@ -81,7 +94,7 @@ def index(
             opened = embed_corpus(
                 corpus_folder, place, style, chosen, embedders, add=add, overwrite=overwrite, update=update
             )
-            update(len(opened), len(opened), "calibrating")
+            update(len(opened.documents), len(opened.documents), "calibrating")
             note = calibrate_new_index(opened)
     say(print_index_note(opened, note), as_json, lambda: print_index(opened, note))
 
@@ -107,9 +120,10 @@ def embed_corpus(
     from idiograph.index.index import Index
 
     documents = Corpus(corpus)
+    taken, tell = count_documents(documents, len(documents), update)
     if not add:
         return Index.build(
-            documents,
+            taken,
             place,
             style,
             chosen.index,
@@ -117,11 +131,29 @@ def embed_corpus(
             preset=chosen.preset,
             overwrite=overwrite,
             workers=embedders,
-            progress=update,
+            progress=tell,
         )
     opened = Index.open(place, style)
-    opened.add(documents, workers=embedders, progress=update)
+    opened.add(taken, workers=embedders, progress=tell)
     return opened
+
+
+def count_documents(documents: Iterable[T], total: int, update: Update) -> tuple[Iterator[T], Update]:
+    """The documents, and what is to be told of their passages: nobody knows how many there will be, but of documents one
+    does, so that there is an end in sight."""
+    begun = 0
+
+    def counted() -> Iterator[T]:
+        nonlocal begun
+        for document in documents:
+            begun += 1
+            yield document
+
+    def tell(passages: int, total_passages: int | None = None, text: str | None = None) -> None:
+        del total_passages
+        update(begun, total, f"{text or 'embedding passages'} ({passages:,})")
+
+    return counted(), tell
 
 
 def change(opened: Any, delete: list[str], compact: bool) -> None:
@@ -187,7 +219,12 @@ def search(
     lang: Lang = "en",
     as_json: AsJson = False,
 ) -> None:
-    """Find the passages of an index whose style is nearest to each text."""
+    """Find the passages whose style is nearest to each text."""
+    check_texts(*texts)
+    check_folder(place, "index")
+    check_reading(model, patch, keep)
+    check_runner(runner)
+
     from idiograph.index.build import EmbeddingWorkers
     from idiograph.index.filter import Filter
     from idiograph.index.index import Index

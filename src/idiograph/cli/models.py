@@ -7,8 +7,10 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from idiograph.cli.checks import check_rankers, check_report, check_triplets
 from idiograph.cli.shared import AsJson, Keep, Preset, RecipeFile, bar, out, say, settings
 from idiograph.errors import InputError
+from idiograph.extras import is_installed
 
 Measure = Annotated[str, typer.Option(help="R@K, Hit@K, nDCG@K or RR.")]
 
@@ -41,28 +43,34 @@ def evaluate_command(
     label: Annotated[str | None, typer.Option(help="With --verify and a corpus: whose text it is (see mine).")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Measure rankers by retrieval on held-out triplets or a BEIR folder: RANKER [RANKER …] TRIPLETS."""
-    from idiograph.evaluate.retrieval import evaluate_ranker as evaluate_
-    from idiograph.evaluate.retrieval import size_pools, write_evaluation
-    from idiograph.mining.benchmark import open_benchmarks
-
+    """Measure rankers by retrieval on held-out triplets. RANKER [RANKER …] TRIPLETS; a BEIR folder will do, too."""
     if len(rankers) < 2:
         raise InputError("name at least one ranker and the triplets: idiograph evaluate default bm25 data/base-4")
     if (trec or beir) and not out_folder:
         raise InputError("say with -o where the files should go")
+    size = int(pool) if pool and pool.isdigit() else pool
+    asked = {"evaluate": {"split": split, "pool": size}, "style": {"keep": keep}}
     if verify:
         asked = {"calibrate": {"label": label, "split": (split,) if split else None}, "style": {"keep": keep}}
-        chosen = settings(preset, recipe_file, asked)
+    chosen = settings(preset, recipe_file, asked)
+    check_triplets(Path(rankers[-1]))
+    check_report(out_folder)
+    check_rankers(rankers[:-1], patch or (), keep)
+    if verify:
         systems = open_rankers(rankers[:-1], patch or [], reading_of_name(chosen, keep))
         verify_pairs(systems, Path(rankers[-1]), out_folder, as_json, chosen)
         return
-    size = int(pool) if pool and pool.isdigit() else pool
-    chosen = settings(preset, recipe_file, {"evaluate": {"split": split, "pool": size}, "style": {"keep": keep}})
+
+    from idiograph.evaluate.retrieval import evaluate_ranker as evaluate_
+    from idiograph.evaluate.retrieval import size_pools, write_evaluation
+    from idiograph.mining.benchmark import open_benchmarks
+
     found = open_benchmarks(Path(rankers[-1]), chosen.evaluate.split, config or ())
     benchmarks = size_pools(found, chosen.evaluate.pool, chosen.evaluate.seed)
     reports: list[Any] = []
     with bar("evaluating") as update:
-        for ranker in open_rankers(rankers[:-1], patch or [], reading_of_name(chosen, keep)):
+        options = {**reading_of_name(chosen, keep), "progress": update}
+        for ranker in open_rankers(rankers[:-1], patch or [], options):
             reports += [evaluate_(ranker, each, chosen.evaluate, update, pairs_by_model) for each in benchmarks]
     if out_folder:
         write_evaluation(reports, benchmarks, out_folder, chosen.evaluate, trec=trec, beir=beir)
@@ -70,9 +78,11 @@ def evaluate_command(
 
 
 def pairs_by_model(*given: Any) -> Any:
-    """How a model's passages are compared; without a model there is no need to open torch."""
-    from idiograph.neural.maxsim.pruned import fast_score_blocks as compared
-
+    """How a model's passages are compared: the fast way where torch is there, which without a model nobody needs to open."""
+    if is_installed("torch"):
+        from idiograph.neural.maxsim.pruned import fast_score_blocks as compared
+    else:
+        from idiograph.evaluate.retrieval import full_precision_blocks as compared
     return compared(*given)
 
 
@@ -89,7 +99,11 @@ def compare_command(
     measure: Measure = "R@20",
     as_json: AsJson = False,
 ) -> None:
-    """Which ranker beats which? Paired differences over the same anchors, with intervals over author-sets."""
+    """Say which ranker beats which, with intervals. Paired differences over the same anchors, resampled by author-set."""
+    for folder in reports:
+        if not folder.exists():
+            raise InputError(f"there is no folder '{folder}'; write it: idiograph evaluate RANKER TRIPLETS -o {folder}")
+
     from idiograph.evaluate.compare import compare_rankers as compare_
     from idiograph.evaluate.compare import read_values
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from idiograph.cli.checks import check_rankers, check_report, check_texts
 from idiograph.cli.shared import AsJson, Keep, Preset, RecipeFile, bar, out, say, settings
 from idiograph.errors import InputError
 
@@ -17,7 +18,8 @@ def pan_command(
     answers: Annotated[Path, typer.Argument(help="answers.jsonl, or a folder with answers-PROBLEM.json.")],
     as_json: AsJson = False,
 ) -> None:
-    """Score a submission as the PAN evaluators do: verification (PAN20 to 23) or attribution (PAN19)."""
+    """Score a submission as the PAN evaluators do. Verification (PAN20 to 23) or attribution (PAN19)."""
+    check_texts(truth, answers)
     if truth.is_dir():
         found = attribution_scores(truth, answers)
     else:
@@ -59,14 +61,18 @@ def pan19_command(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Put rankers to PAN19 as they are: RANKER [RANKER …] PAN19. Does the true candidate score highest?"""
+    """Put rankers to the PAN19 attribution problems. RANKER [RANKER …] PAN19: does the true candidate score highest?"""
+    if len(rankers) < 2:
+        raise InputError("name at least one ranker and the problems: idiograph pan19 default bm25 pan19/")
+    chosen = settings(preset, recipe_file, {"pan": {"lang": lang, "window": window, "words": words, "known": known}})
+    check_texts(Path(rankers[-1]))
+    check_report(out_folder)
+    check_rankers(rankers[:-1], patch or (), keep)
+
     from idiograph.cli.models import open_rankers, reading_of_name
     from idiograph.evaluate.pan19 import evaluate_attribution
     from idiograph.evaluate.problems import read_problems
 
-    if len(rankers) < 2:
-        raise InputError("name at least one ranker and the problems: idiograph pan19 default bm25 pan19/")
-    chosen = settings(preset, recipe_file, {"pan": {"lang": lang, "window": window, "words": words, "known": known}})
     problems = read_problems(Path(rankers[-1]), chosen.pan.lang)
     found: list[Any] = []
     with bar("comparing", len(problems)) as update:

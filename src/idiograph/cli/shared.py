@@ -2,15 +2,16 @@
 
 import json
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from idiograph.cli.checks import check_texts
+from idiograph.cli.progress import Update, progress_bar
 from idiograph.errors import InputError
 from idiograph.recipe import Recipe, make_recipe, read_recipe
 
@@ -43,23 +44,9 @@ def settings(preset: str, file: Path | None, changes: dict[str, dict[str, Any]])
     return make_recipe(base.preset, {s: {**getattr(base, s).model_dump(), **given.get(s, {})} for s in stages})
 
 
-@contextmanager
-def bar(what: str, total: int | None = None) -> Iterator[Callable[..., None]]:
-    """A progress bar on standard error; call it with how much is done (and, if it changes, with the text and total)."""
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as progress:
-        task = progress.add_task(what, total=total)
-
-        def update(done: int, of: int | None = None, text: str | None = None) -> None:
-            progress.update(task, completed=done, total=of or total, description=text or what)
-
-        yield update
+def bar(what: str, total: int | None = None) -> AbstractContextManager[Update]:
+    """Progress on standard error; call it with how much is done (and, if it changes, with the total and the text)."""
+    return progress_bar(what, total, err)
 
 
 def say(value: Any, as_json: bool, human: Callable[[], None]) -> None:
@@ -78,6 +65,7 @@ def wrote(folder: Path, what: str, dropped: Any = None) -> None:
 
 def read_text(path: Path, lang: str = "any") -> str:
     """A text from a file or, for `-`, from standard input; it must be in the language asked for."""
+    check_texts(path)
     from idiograph.corpus.readers import decode, read_file
     from idiograph.text.language import identify
 

@@ -2,6 +2,7 @@
 
 import shlex
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
@@ -9,9 +10,10 @@ from typing import Annotated
 import typer
 
 from idiograph import __version__
+from idiograph.cli.checks import check_model, check_report, check_runner, check_sources, check_texts
 from idiograph.cli.shared import Address, AsJson, Out, Preset, RecipeFile, bar, say, settings, wrote
 from idiograph.errors import InputError
-from idiograph.runner import Workers
+from idiograph.extras import require_library
 
 
 def study_command(
@@ -54,12 +56,17 @@ def study_command(
     recipe_file: RecipeFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make every table and figure of the paper on your texts, with intervals; a stopped study goes on where it was."""
+    """Make every table and figure of the paper on your texts. With intervals; a stopped study goes on where it was."""
+    chosen = settings(preset, recipe_file, {})
+    way, models = runner or ("processes" if workers else "inline"), [*(backbone or ()), *filter(None, [semantic])]
+    check_study(sources, pan, models, out_folder, way)
+
+    from idiograph.runner import Workers
     from idiograph.study.run import STAGES, StudyRequest, run_study
 
-    team = Workers(runner or ("processes" if workers else "inline"), workers or None, address)
+    team = Workers(way, workers or None, address)
     wanted = StudyRequest(
-        settings(preset, recipe_file, {}), backbones_of(backbone or []), quick, steps, tuple(stage or STAGES), device,
+        chosen, backbones_of(backbone or []), quick, steps, tuple(stage or STAGES), device,
         team, budget, (shlex.join(["idiograph", *sys.argv[1:]]),), __version__, pan,
         semantic=backbones_of([semantic]) if semantic else {},
     )  # fmt: skip
@@ -75,6 +82,19 @@ def study_command(
         as_json,
         lambda: wrote(study.page, outcome_line(study.runs, study.claims, quick)),
     )
+
+
+def check_study(sources: Sequence[str], pan: Path | None, named: Sequence[str], out_folder: Path, runner: str) -> None:
+    """Everything that a study needs is there, before the hours that it takes."""
+    check_sources(sources)
+    check_texts(*([pan] if pan else []))
+    for each in named:
+        folder = each.partition("=")[2] or each
+        if not Path(folder).is_file():  # of vectors
+            check_model(folder)
+    check_report(out_folder)
+    check_runner(runner)
+    require_library("torch", "the study")
 
 
 def outcome_line(runs: int, claims: int, quick: bool) -> str:

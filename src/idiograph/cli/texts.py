@@ -7,6 +7,16 @@ from typing import Annotated, Any
 import typer
 from rich.table import Table
 
+from idiograph.cli.checks import (
+    check_choice,
+    check_folder,
+    check_output,
+    check_report,
+    check_runner,
+    check_sources,
+    check_triplets,
+    count_files,
+)
 from idiograph.cli.shared import (
     Address,
     AsJson,
@@ -53,11 +63,7 @@ def corpus_command(
     overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
-    """Read texts with their authors into a corpus folder; `corpus stats FOLDER` shows what is in one."""
-    from idiograph.corpus.build import paper_sources as read_sources
-    from idiograph.corpus.corpus import build_corpus
-    from idiograph.runner import Workers
-
+    """Read texts with their authors into a corpus folder. `corpus stats FOLDER` shows what is in one."""
     if sources[0] == "stats":
         return stats_command(sources[1:], out_folder, as_json)
     if out_folder is None:
@@ -65,9 +71,17 @@ def corpus_command(
     given = {"citations": citations, "formulae": formulae, "signals": signals or None}
     given |= {"duplicates": "keep" if keep_duplicates else None}
     chosen = settings(preset, recipe_file, {"corpus": given}).corpus
+    check_sources(sources)
+    check_output(out_folder, overwrite)
+    check_runner(runner)
+
+    from idiograph.corpus.build import paper_sources as read_sources
+    from idiograph.corpus.corpus import build_corpus
+    from idiograph.runner import Workers
+
     inputs = {f"source {at}": source for at, source in enumerate(sources)}
     options: dict[str, Any] = {"inputs": inputs, "overwrite": overwrite, "part": shard}
-    with bar("reading") as update:
+    with bar("reading", count_files(sources)) as update:
         pool = Workers(runner, workers, address, update)
         built = build_corpus(read_sources(sources), out_folder, chosen, workers=pool, **options)
     for failure in built.failures[:20]:
@@ -84,13 +98,16 @@ def corpus_command(
 
 def stats_command(folders: list[str], out_folder: Path | None, as_json: bool) -> None:
     """What is in a corpus; with -o also as a page with figures."""
+    if len(folders) != 1:
+        raise InputError("name one corpus folder: idiograph corpus stats data/corpus")
+    check_folder(folders[0], "corpus")
+    check_report(out_folder)
+
     from idiograph.corpus.corpus import Corpus
     from idiograph.corpus.stats import corpus_statistics
     from idiograph.html import render
     from idiograph.plots.panels import horizontal_bars
 
-    if len(folders) != 1:
-        raise InputError("name one corpus folder: idiograph corpus stats data/corpus")
     with bar("counting"):
         found = corpus_statistics(Corpus(Path(folders[0])))
     if out_folder:
@@ -150,16 +167,21 @@ def mine_command(
     overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
-    """Draw same-author, different-document triplets from a corpus, split by author."""
+    """Draw triplets of passages from a corpus, split by author. Anchor and positive have one author-set and two documents."""
+    given: dict[str, Any] = {"per_document": per_document, "label": label, "lang": lang, "seed": seed}
+    given |= {"rule": rule or None, "sentences": sentences or None, "negatives": negatives, "positives": positives}
+    given |= {"candidates": candidates, "containers": containers}
+    chosen = settings(preset, recipe_file, {"mine": given}).mine
+    check_folder(corpus_folder, "corpus")
+    check_triplets(*apart or ())
+    check_output(out_folder, overwrite)
+    check_runner(runner)
+
     from idiograph.corpus.corpus import Corpus
     from idiograph.mining.catalog import names_fields
     from idiograph.mining.mine import mine_triplets as mine_
     from idiograph.runner import Workers
 
-    given: dict[str, Any] = {"per_document": per_document, "label": label, "lang": lang, "seed": seed}
-    given |= {"rule": rule or None, "sentences": sentences or None, "negatives": negatives, "positives": positives}
-    given |= {"candidates": candidates, "containers": containers}
-    chosen = settings(preset, recipe_file, {"mine": given}).mine
     opened = Corpus(corpus_folder)
     if negatives is None and chosen.negatives == "domain" and not names_fields(opened):
         err.print("no document names its field: negatives are drawn from all of them", style="dim")
@@ -180,7 +202,9 @@ def audit_command(
     triplets: Annotated[Path, typer.Argument(help="A triplet folder, ours or a published one.")],
     as_json: AsJson = False,
 ) -> None:
-    """Look for leaks between the splits of triplets; exit 1 if there are any."""
+    """Look for leaks between the splits of triplets. Exit 1 if there are any."""
+    check_triplets(triplets)
+
     from idiograph.mining.audit import audit_triplets as audit_
 
     with bar("looking") as update:
@@ -211,7 +235,11 @@ def topic_command(
     limit: Annotated[int, typer.Option(help="Triplets to look at in each configuration.", min=10)] = 10_000,
     as_json: AsJson = False,
 ) -> None:
-    """Is topic decoupled? Shared words, and how far BM25 gets by them, beside the published numbers."""
+    """Say how far topic gives authors away in triplets. Shared words, and how far BM25 gets by them; published numbers beside."""
+    check_choice("split", split, ("train", "valid", "test", "all"))
+    check_triplets(*triplets)
+    check_report(out_folder)
+
     from idiograph.evaluate.topic import check_topic as topic_
     from idiograph.evaluate.topic import write_topic_report
 

@@ -7,8 +7,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.table import Table
 
+from idiograph.cli.checks import (
+    check_model,
+    check_output,
+    check_rankers,
+    check_reading,
+    check_report,
+    check_runner,
+    check_texts,
+    check_training_output,
+    check_triplets,
+)
 from idiograph.cli.shared import AsJson, Out, Overwrite, Preset, RecipeFile, bar, out, say, settings, wrote
-from idiograph.errors import SpecError
+from idiograph.errors import InputError, SpecError
+from idiograph.extras import require_library
 from idiograph.recipe import TrainRecipe, parse_setting, parse_settings
 
 if TYPE_CHECKING:
@@ -45,7 +57,7 @@ def train_command(
     overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
-    """Train a model on triplets; a stopped run goes on where it was.
+    """Train a model on triplets. A stopped run goes on where it was.
 
     These are the settings that most people turn. All others are keys of the table [train], which `idiograph recipe` lists and
     docs/training.md explains: take them from --recipe FILE, or give single ones with --set head=linear --set dim=128.
@@ -53,6 +65,12 @@ def train_command(
     turned = {"backbone": backbone, "patch": patch, "loss": loss, "tau": parse_setting(tau) if tau else None}
     turned |= {"batch": batch, "epochs": epochs, "steps": steps, "lr": lr, "teacher": teacher, "seed": seed}
     chosen = train_settings(turned, more or (), preset, recipe_file)
+    check_triplets(*triplets, *valid or ())
+    check_reading(chosen.backbone, chosen.patch)
+    if chosen.teacher:
+        check_rankers([chosen.teacher])
+    check_training_output(out_folder, overwrite)
+    require_library("torch", "training")
 
     from idiograph.loading import folder_of, load_ranker
     from idiograph.neural.training.train import train_model_on as train_
@@ -103,9 +121,19 @@ def tune_command(
     preset: Preset = "sound",
     as_json: AsJson = False,
 ) -> None:
-    """Search for settings by validation alone; a stopped search goes on where it was. The best model is in OUT/best."""
-    from idiograph.loading import folder_of
+    """Search for settings by validation alone. A stopped search goes on where it was; the best model is in OUT/best."""
+    check_triplets(*triplets, *valid or ())
+    check_texts(space)
+    check_model(backbone)
+    check_report(out_folder)
+    check_runner(runner)
+
     from idiograph.neural.training.search import SearchPlan, read_space
+
+    searched = read_space(space, preset)
+    require_library("torch", "a search for settings")
+
+    from idiograph.loading import folder_of
     from idiograph.neural.training.search import search_settings as tune_
     from idiograph.runner import Workers
 
@@ -113,7 +141,6 @@ def tune_command(
     options: dict[str, Any] = {"valid": tuple(valid or ()), "device": device, "preset": preset}
     with bar("searching") as update:
         options |= {"backbone": folder_of(backbone), "progress": update}
-        searched = read_space(space, preset)
         found = tune_(triplets, out_folder, searched, search, **options)
     show = print_ablation if ablate else print_search
     rows = ablation(searched.alone(), found) if ablate else [row_of(outcome) for outcome in found]
@@ -174,6 +201,12 @@ def average_command(
     overwrite: Overwrite = False,
 ) -> None:
     """Average the weights of several trained models into one."""
+    for model in models:
+        if not model.is_dir():
+            raise InputError(f"there is no model in '{model}'; name a folder that idiograph train wrote")
+    check_output(out_folder, overwrite)
+    require_library("torch", "averaging models")
+
     from idiograph.neural.training.average import average_models
 
     average_models(models, out_folder, half=half, wording=wording, overwrite=overwrite)

@@ -8,6 +8,14 @@ import typer
 from rich.table import Table
 
 from idiograph.cli.attribution import list_candidates, long_enough
+from idiograph.cli.checks import (
+    check_folder,
+    check_rankers,
+    check_reading,
+    check_report,
+    check_sources,
+    check_texts,
+)
 from idiograph.cli.shared import (
     AsJson,
     Keep,
@@ -48,7 +56,13 @@ def verify_command(
     lang: Lang = "en",
     as_json: AsJson = False,
 ) -> None:
-    """One writer or two? A calibrated likelihood ratio for two texts, or for two folders of texts."""
+    """Say whether two texts are by one writer. A calibrated likelihood ratio for two texts, or for two folders of texts."""
+    check_texts(a, b, *([calibration] if calibration else []))
+    check_reading(model, patch, keep)
+    settings(preset, None, {})
+    if corpus_folder:
+        check_folder(corpus_folder, "corpus")
+
     from idiograph.answer.verify import calibrate_on_documents, calibration_of_model, open_calibration
     from idiograph.answer.verify import verify as verify_
     from idiograph.corpus.corpus import Corpus
@@ -123,13 +137,18 @@ def calibrate_command(
     overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
-    """Learn what a model's scores mean from pairs of texts by known writers, and keep it beside the model."""
+    """Learn from known pairs what a model's scores mean. What was learned is kept beside the model."""
+    given = {"label": label, "split": tuple(split) if split else None, "method": method, "pairs": pairs}
+    chosen = settings(preset, recipe_file, {"calibrate": given, "style": {"keep": keep}})
+    check_reading(model, patch, keep)
+    check_sources([each if Path(each).exists() else each.rpartition("@")[0] or each for each in folders])
+    check_rankers(against or ())
+    check_report(report)
+
     from idiograph.answer.pairs import open_mixture
     from idiograph.answer.verify import calibration_path, learn_from_pairs
     from idiograph.loading import load_ranker
 
-    given = {"label": label, "split": tuple(split) if split else None, "method": method, "pairs": pairs}
-    chosen = settings(preset, recipe_file, {"calibrate": given, "style": {"keep": keep}})
     target = file or calibration_path(model)
     if not target.parent.is_dir():
         raise ArtifactError(f"there is no folder '{target.parent}' to keep the calibration in; name a file with -o")

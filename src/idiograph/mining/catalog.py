@@ -13,8 +13,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 from idiograph.corpus.corpus import MAKE, Corpus
 from idiograph.errors import ArtifactError
@@ -271,6 +269,9 @@ def _describe_document(row: Mapping[str, Any], label: frozenset[str]) -> dict[st
 
 def _join_documents(count: int, ties: Iterable[tuple[int, int]]) -> Ints:
     """The person behind each name and id: those tied to each other, directly or through others, are one."""
+    from scipy.sparse import coo_array  # a tenth of a second, which who only asks for a name need not wait for
+    from scipy.sparse.csgraph import connected_components
+
     edges = np.array(sorted(ties), dtype=np.int64).reshape(-1, 2)
     graph = coo_array((np.ones(len(edges), dtype=np.int8), (edges[:, 0], edges[:, 1])), shape=(count, count))
     return connected_components(graph, directed=False)[1].astype(np.int32)
