@@ -70,11 +70,14 @@ def middle_words(text: str, words: int) -> str:
 
 
 def read_against(scores: Scores, usual: Scores) -> Scores:
-    """Half of how a score stands among the question's, half of how it stands among those of the text of the library."""
-    rows = standardise(scores, scores, 1)
+    """Half of how a score stands among the question's, half of how that stands among those of the text of the library.
+
+    Short questions score lower than whole texts: each row is brought to one scale before columns are read.
+    """
+    rows, known = standardise(scores, scores, 1), standardise(usual, usual, 1)
     columns = np.empty_like(scores)
     for at in range(len(scores)):  # what a text scores with the library, the text that was asked about left out
-        columns[at] = standardise(scores[at][None], np.delete(usual, at, axis=0), 0)
+        columns[at] = standardise(rows[at][None], np.delete(known, at, axis=0), 0)
     return (rows + columns) / 2
 
 

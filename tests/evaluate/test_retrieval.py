@@ -84,7 +84,7 @@ def test_delta_finds_the_writers_of_the_anthology_and_bm25_the_topics(triplets):
     from idiograph.rankers.delta import Delta
 
     found = open_benchmark(triplets)
-    delta, bm25 = evaluate_ranker(Delta(), found), evaluate_ranker(BM25(), found)
+    delta, bm25 = evaluate_ranker(Delta(features=150), found), evaluate_ranker(BM25(), found)
     assert delta["Hit@1"].value > bm25["Hit@1"].value
     assert delta.same_field < 0.3 < bm25.same_field
 

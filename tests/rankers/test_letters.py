@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from idiograph.rankers import letters as ngrams
-from idiograph.rankers.letters import NGrams, count_ngrams
+from idiograph.rankers.letters import LetterRates, LetterTfIdf, NGrams, count_ngrams
+from idiograph.rankers.library import Library
 from idiograph.synth.anthology import anthology
 
 
@@ -39,3 +40,22 @@ def test_no_text_is_too_odd_to_be_counted(texts):
 def test_no_gram_goes_from_one_text_into_the_next():
     assert count_ngrams(["abc", "def"], 3).toarray().sum(axis=1).tolist() == [1, 1]
     assert count_ngrams(["ab", "", "c"], 3).toarray().sum() == 0
+
+
+def test_letter_rates_are_z_scores_of_counts_by_scikit_learn():
+    from sklearn.feature_extraction.text import CountVectorizer
+
+    texts = [" ".join(essay.text[:900].split()) for essay in anthology()][:12]
+    rates = CountVectorizer(analyzer="char", ngram_range=(3, 3), lowercase=False).fit_transform(texts).toarray()
+    rates = rates / rates.sum(axis=1, keepdims=True)
+    rows = (rates - rates.mean(axis=0)) / rates.std(axis=0)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    learned = LetterRates(3, features=100_000).learn(Library(tuple(texts), tuple("abcdefghijkl")))
+    assert learned.score(texts) == pytest.approx(rows @ rows.T, abs=1e-9)
+
+
+def test_what_explains_letters_can_be_read():
+    library = Library(("Upon my word", "upon a time", "In time"), tuple("abc"))
+    best, share = LetterTfIdf(3).learn(library).shares("Upon\n\nthis", 0)[0]
+    assert best in ("Upo", "pon", "on ")
+    assert share > 0

@@ -25,6 +25,7 @@ class LearnedTfIdf:
     library: Library
     frequent: FrequentFeatures
     logs: csr_array  # (texts, features)
+    fewest: int  # texts of the library that must have a feature, for it to count
 
     def score(self, texts: Sequence[str], left_out: Sequence[int] | None = None) -> Scores:
         """(texts, library): the cosine; a text with none of the features scores 0."""
@@ -45,6 +46,7 @@ class LearnedTfIdf:
         """The square of how rare each feature is in the library without a text; 0 for what does not count."""
         _, holders, texts = self.frequent.without(place)
         chosen = self.frequent.choose(place)
+        chosen = chosen[holders[chosen] >= self.fewest]
         weight = np.zeros(len(holders))
         weight[chosen] = rarity(holders[chosen], texts) ** 2
         return weight
@@ -59,8 +61,8 @@ class LearnedTfIdf:
         return name_parts(one * two * weight / (length or 1), [(self.frequent, columns)], [text])
 
 
-def learn_tfidf(name: str, library: Library, frequent: FrequentFeatures) -> LearnedTfIdf:
-    return LearnedTfIdf(name, library, frequent, log_counts(frequent.counts.table))
+def learn_tfidf(name: str, library: Library, frequent: FrequentFeatures, fewest: int = 1) -> LearnedTfIdf:
+    return LearnedTfIdf(name, library, frequent, log_counts(frequent.counts.table), fewest)
 
 
 def log_counts(counts: csr_array) -> csr_array:

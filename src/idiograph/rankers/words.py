@@ -24,8 +24,11 @@ class WordTfIdf:
     name = "words"
 
     def learn(self, library: Library) -> LearnedTfIdf:
-        """Count the words of a library, in any language; how rare a word is leaves out the text that is asked about."""
-        return learn_tfidf(self.name, library, most_frequent(library.texts, WordFeatures()))
+        """Count the words of a library, in any language; how rare a word is leaves out the text that is asked about.
+
+        A word that only one text of the library has does not count: measured on Hungarian novels and Greek articles.
+        """
+        return learn_tfidf(self.name, library, most_frequent(library.texts, WordFeatures()), fewest=2)
 
     def compare(self, a: Sequence[str], b: Sequence[str]) -> NDArray[np.float32]:
         """Every text of `a` against every text of `b`: (len(a), len(b))."""
