@@ -247,7 +247,9 @@ class _Pairs:
         """One of the pairs for each gram of each model."""
         grams = numbers[self.cell].astype(np.int64)
         keys = self.model * (int(grams.max(initial=0)) + 1) + grams
-        first = np.unique(keys, return_index=True)[1]
+        order = np.argsort(keys)  # three times as fast as np.unique, which keeps the order of equals
+        ordered = keys[order]
+        first = order[np.concatenate((np.ones(min(1, len(order)), bool), ordered[1:] != ordered[:-1]))]
         return _Pairs(self.model[first], self.cell[first])
 
     def tally(self, values: Any, models: int, size: int) -> NDArray[np.float64]:
@@ -295,6 +297,7 @@ class MaskedTexts:
 
     forms: dict[str, int]
     words: dict[str, int]  # lower case
+    word_keys: Keys
     word_of: Longs  # of each form; -1 for what is never masked
     kept_keys: Keys
     masked_keys: Keys
@@ -324,7 +327,7 @@ class MaskedTexts:
         counts = csr_array((np.ones(there.sum(), np.int64), (text[there], found[there])), shape=shape)
         kept = keys_of(form.lower() for form in forms)
         masked = keys_of(mask_word(form) if is_word(form) else form.lower() for form in forms)
-        return cls(forms, words, word_of, kept, masked, cell, np.array(bounds), owners, counts)
+        return cls(forms, words, keys_of(words), word_of, kept, masked, cell, np.array(bounds), owners, counts)
 
     def choose_kept(self, count: int, left_out: int) -> NDArray[np.bool_]:
         """The words that most texts have, of those the most frequent: `count` of them, without the text that is left out."""
@@ -335,7 +338,7 @@ class MaskedTexts:
             gone = counts[[left_out]]
             times[gone.indices] -= gone.data
             texts[gone.indices] -= 1
-        return highest(texts * (times.sum() + 1) + times, count, keys_of(self.words))
+        return highest(texts * (times.sum() + 1) + times, count, self.word_keys)
 
     def keys(self, kept: NDArray[np.bool_]) -> Keys:
         """The key of each form."""
