@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 import idiograph.rankers.grammar as module
-from idiograph.rankers.grammar import Asked, Grammar, Grams, keys_of, read_question
+from idiograph.rankers.grammar import GrammarRanker
 from idiograph.rankers.library import Library
 
 
@@ -37,7 +37,7 @@ def main() -> None:
     given = arguments.parse_args()
     module.ENDING = given.ending
     settings = {name: int(value) for name, value in (each.split("=") for each in given.set)}
-    ranker = dataclasses.replace(Grammar(), **settings)
+    ranker = dataclasses.replace(GrammarRanker(), **settings)
     rows = read_rows(given.corpus)
     if given.pan14:
         return verify_sets(ranker, rows)
@@ -66,7 +66,7 @@ def middle(text: str, words: int) -> str:
     return " ".join(parts[at : at + words]) if words else text
 
 
-def leave_out(ranker: Grammar, library: Library, words: int) -> None:
+def leave_out(ranker: GrammarRanker, library: Library, words: int) -> None:
     """Right of asked: the author of the best text of the library, of texts whose author has another."""
     often = Counter(library.authors)
     asked = [at for at, author in enumerate(library.authors) if often[author] > 1]
@@ -74,12 +74,17 @@ def leave_out(ranker: Grammar, library: Library, words: int) -> None:
     learned = ranker.learn(library)
     learning = time.perf_counter() - began
     scores = learned.score([middle(library.texts[at], words) for at in asked], asked)
-    right = sum(library.authors[at] == library.authors[int(np.nanargmax(row))] for at, row in zip(asked, scores, strict=True))
+    right = sum(
+        library.authors[at] == library.authors[int(np.nanargmax(row))] for at, row in zip(asked, scores, strict=True)
+    )
     seconds = time.perf_counter() - began
-    print(f"{words or 'whole'} words: right {right} of {len(asked)}, {seconds:.1f} s (learning {learning:.1f} s)", flush=True)
+    print(
+        f"{words or 'whole'} words: right {right} of {len(asked)}, {seconds:.1f} s (learning {learning:.1f} s)",
+        flush=True,
+    )
 
 
-def verify_sets(ranker: Grammar, rows: list[dict[str, Any]]) -> None:
+def verify_sets(ranker: GrammarRanker, rows: list[dict[str, Any]]) -> None:
     """AUC of the score of a problem's own author, and of that less the mean over the other authors of its set."""
     every: list[tuple[float, float, bool, int]] = []
     for name in sorted({row["set"] for row in rows}):
@@ -90,7 +95,7 @@ def verify_sets(ranker: Grammar, rows: list[dict[str, Any]]) -> None:
     print(f"{'all':12}", describe(every))
 
 
-def score_set(ranker: Grammar, rows: list[dict[str, Any]]) -> list[tuple[float, float, bool, int]]:
+def score_set(ranker: GrammarRanker, rows: list[dict[str, Any]]) -> list[tuple[float, float, bool, int]]:
     texts = [(row["id"], text) for row in rows for text in row["known"]]
     library = Library(tuple(text for _, text in texts), tuple(who for who, _ in texts), rows[0]["lang"])
     scores = ranker.learn(library).score([row["unknown"] for row in rows])
@@ -111,15 +116,17 @@ def describe(found: list[tuple[float, float, bool, int]]) -> str:
     return "  ".join(f"{name} {roc_auc_score(same, values):.3f}" for name, values in views.items())
 
 
-def time_package(ranker: Grammar, library: Library) -> None:
+def time_package(ranker: GrammarRanker, library: Library) -> None:
     """One question, one author and one reference by the package and here: the same sentences, seconds and the difference."""
     from lambdag.language_models import KneserNeyLanguageModel
 
     often = Counter(library.authors)
     author, other = (name for name, _ in sorted(often.items(), key=lambda entry: (-entry[1], entry[0]))[:2])
     learned = ranker.learn(library)
-    texts = [[shown for shown in (tuple(learned._shown(token, learned.kept) for token in cut) for cut in ranker.cut(text))]
-             for text in library.texts]
+    texts = [
+        [tuple(learned.show(token, learned.kept) for token in cut) for cut in ranker.cut(text)]
+        for text in library.texts
+    ]
     question, *own = [sentences for sentences, who in zip(texts, library.authors, strict=True) if who == author]
     known = [sentence for sentences in own for sentence in sentences]
     reference = [s for sentences, who in zip(texts, library.authors, strict=True) if who == other for s in sentences]
@@ -136,8 +143,10 @@ def time_package(ranker: Grammar, library: Library) -> None:
     began = time.perf_counter()
     ours = module.score_sentences(known, question, [reference], ranker.order)
     seconds = time.perf_counter() - began
-    print(f"{len(question)} sentences read by two models of {size}: lambdag {theirs:.2f} s, here {seconds:.2f} s; "
-          f"scores differ by {abs(ours - package):.1e} of {package:.3f}")
+    print(
+        f"{len(question)} sentences read by two models of {size}: lambdag {theirs:.2f} s, here {seconds:.2f} s; "
+        f"scores differ by {abs(ours - package):.1e} of {package:.3f}"
+    )
     models = len(often) * (1 + ranker.references)
     asked = len(library)
     print(f"leaving out {asked} texts with {models} models each would take lambdag {theirs / 2 * models * asked:.0f} s")

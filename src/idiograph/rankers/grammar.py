@@ -10,10 +10,8 @@ Nothing has to be known about a language: the words that most texts of the libra
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from itertools import pairwise
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -153,14 +151,14 @@ def spread_ranges(begin: Longs, end: Longs) -> tuple[Longs, Longs]:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedGrams:
     """A question's grams by their numbers in the library: of each token the gram of each length, and the context before."""
 
     grams: list[Longs]
     contexts: list[Longs]
 
     @classmethod
-    def find(cls, grams: Grams, cells: Keys, bounds: Longs) -> "Asked":
+    def find(cls, grams: Grams, cells: Keys, bounds: Longs) -> "AskedGrams":
         numbers = grams.find(gram_keys(cells, bounds[:-1], grams.order))
         tokens = np.delete(np.arange(len(cells)), bounds[:-1])
         return cls([found[tokens] for found in numbers], [found[tokens - 1] for found in numbers])
@@ -177,7 +175,7 @@ class Reading:
     longest: NDArray[np.int8]  # (models, tokens)
 
 
-def read_question(grams: Grams, models: Sequence[Longs], asked: Asked) -> Reading:
+def read_question(grams: Grams, models: Sequence[Longs], asked: AskedGrams) -> Reading:
     """Every model reads every token of the question; a model is the numbers of its sentences.
 
     The counts of a shorter gram are those of Kneser and Ney: how many different tokens it was seen after. Only grams with a
@@ -215,7 +213,7 @@ def read_question(grams: Grams, models: Sequence[Longs], asked: Asked) -> Readin
 
 def _number_through(found: Longs, size: int) -> tuple[NDArray[np.int32], Longs]:
     """For each gram of the library its place among those that the question has, or -1; and the place of each token's."""
-    table = np.full(size, -1, np.int32)
+    table = np.full(max(1, size), -1, np.int32)
     present = np.unique(found[found >= 0])
     table[present] = np.arange(len(present))
     return table, np.where(found >= 0, table[found], -1)
@@ -265,7 +263,7 @@ def score_sentences(known: Sentences, question: Sentences, references: Sequence[
     ends = np.cumsum([len(known), *map(len, references)])
     models = [np.arange(end - len(part), end) for end, part in zip(ends, [known, *references], strict=True)]
     grams = Grams.count(*lay_out(every), order)
-    logs = read_question(grams, models, Asked.find(grams, *lay_out(question))).logs.sum(axis=1)
+    logs = read_question(grams, models, AskedGrams.find(grams, *lay_out(question))).logs.sum(axis=1)
     return float(logs[0] - logs[1:].mean())
 
 
@@ -380,7 +378,7 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
-class Grammar:
+class GrammarRanker:
     """Learns how the authors of a library build sentences (LambdaG)."""
 
     order: int = 10
@@ -388,7 +386,9 @@ class Grammar:
     references: int = 10
     sentences_per_text: int = 500
     sentences_per_model: int = 1000
-    author_groups: int = 5  # candidates that share their references; each is exactly by its own where authors are no more
+    author_groups: int = (
+        5  # candidates that share their references; each is exactly by its own where authors are no more
+    )
     per_text: bool = False
     seed: int = 7
 
@@ -417,7 +417,7 @@ class Grammar:
 class LearnedGrammar:
     """A library's sentences with their grams numbered, and the orders in which references are drawn from them."""
 
-    settings: Grammar
+    settings: GrammarRanker
     library: Library
     masked: MaskedTexts
     kept: NDArray[np.bool_]
@@ -459,13 +459,13 @@ class LearnedGrammar:
         return row
 
     def _ask(self, text: str, left_out: int) -> "Question":
-        kept, grams = self._without(left_out)
-        tokens = [[self._shown(token, kept) for token in sentence] for sentence in self.settings.cut(text)]
-        models, comparisons = self._models(left_out)
-        reading = read_question(grams, models, Asked.find(grams, *lay_out(tokens)))
+        kept, grams = self.without(left_out)
+        tokens = [[self.show(token, kept) for token in sentence] for sentence in self.settings.cut(text)]
+        models, comparisons = self.draw_models(left_out)
+        reading = read_question(grams, models, AskedGrams.find(grams, *lay_out(tokens)))
         return Question(tokens, reading, comparisons)
 
-    def _shown(self, token: str, kept: NDArray[np.bool_]) -> str:
+    def show(self, token: str, kept: NDArray[np.bool_]) -> str:
         """A token as the models see it."""
         lower = token.lower()
         if not is_word(token):
@@ -473,7 +473,7 @@ class LearnedGrammar:
         at = self.masked.words.get(lower)
         return lower if at is not None and kept[at] else mask_word(token)
 
-    def _without(self, left_out: int) -> tuple[NDArray[np.bool_], Grams]:
+    def without(self, left_out: int) -> tuple[NDArray[np.bool_], Grams]:
         """The words that are kept and the grams, as they would be without a text."""
         if left_out == NOT_IN_LIBRARY:
             return self.kept, self.grams
@@ -484,7 +484,7 @@ class LearnedGrammar:
         touched = np.add.reduceat(forms[self.masked.cells], self.masked.bounds[:-1])
         return kept, self.grams.change(np.flatnonzero(touched), self.masked.keys(kept)[self.masked.cells])
 
-    def _models(self, left_out: int) -> tuple[list[Longs], list[Comparison]]:
+    def draw_models(self, left_out: int) -> tuple[list[Longs], list[Comparison]]:
         """The sentences of each profile, and the same number drawn from other authors: models for one question."""
         profiles, text_of = self._profiles(left_out), self.masked.text_of
         own, *orders = (order[text_of[order] != left_out] for order in self.draws)
