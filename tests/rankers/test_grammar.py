@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from idiograph.rankers import grammar
 from idiograph.rankers.grammar import (
     AskedGrams,
     GrammarRanker,
@@ -173,3 +174,9 @@ def test_a_model_that_has_seen_nothing_foresees_nothing_and_says_so_evenly():
     grams = Grams.count(*lay_out(KNOWN), 3)
     asked = AskedGrams.find(grams, *lay_out(QUESTION))
     assert read_question(grams, [np.zeros(0, np.int64)], asked).logs.sum() == 0.0
+
+
+def test_models_read_in_blocks_read_the_same(monkeypatch, library, learned):
+    whole = learned.score(list(library.texts[:2]))
+    monkeypatch.setattr(grammar, "CELLS_PER_BLOCK", 500)
+    assert learned.score(list(library.texts[:2])) == pytest.approx(whole, abs=1e-12)

@@ -23,6 +23,7 @@ from idiograph.text.words import TOKEN
 DISCOUNT = 0.75  # the paper's
 LONGEST_SENTENCE = 120  # tokens; where nothing ends a sentence it is cut, so that a draw of sentences is one of words
 DENSE = 8  # a table of all possible grams is faster than sorting until it is so many times as large as what it counts
+CELLS_PER_BLOCK = 1 << 21  # tokens of models that are counted at once: some 100 MB
 START, END = "<s>", "</s>"
 ENDS = frozenset(".!?…。！？")
 ENDING = 2  # letters of a masked word that stay: much of grammar is there, in many languages, and little of the topic
@@ -177,7 +178,20 @@ class Reading:
 
 
 def read_question(grams: Grams, models: Sequence[Longs], asked: AskedGrams) -> Reading:
-    """Every model reads every token of the question; a model is the numbers of its sentences.
+    """Every model reads every token of the question; a model is the numbers of its sentences."""
+    sizes = [int((grams.bounds[model + 1] - grams.bounds[model]).sum()) for model in models]
+    block = np.cumsum([0, *sizes])[:-1] // CELLS_PER_BLOCK
+    parts = [
+        _read_block(grams, [model for model, at in zip(models, block, strict=True) if at == number], asked)
+        for number in np.unique(block)
+    ]
+    empty = np.zeros((0, len(asked)))
+    logs = np.concatenate([empty, *(part.logs for part in parts)])
+    return Reading(logs, np.concatenate([empty.astype(np.int8), *(part.longest for part in parts)]))
+
+
+def _read_block(grams: Grams, models: Sequence[Longs], asked: AskedGrams) -> Reading:
+    """The same for some models at once.
 
     The counts of a shorter gram are those of Kneser and Ney: how many different tokens it was seen after. Only grams with a
     context that the question has are looked at; they get fewer with every length.
@@ -401,9 +415,8 @@ class GrammarRanker:
     references: int = 10
     sentences_per_text: int = 500
     sentences_per_model: int = 1000
-    author_groups: int = (
-        5  # candidates that share their references; each is exactly by its own where authors are no more
-    )
+    # Candidates of a group share their references, which leave out the whole group; up to five authors each have their own.
+    author_groups: int = 5
     per_text: bool = False
     seed: int = 7
 
