@@ -34,13 +34,14 @@ def main() -> None:
     arguments.add_argument("--ending", type=int, default=module.ENDING, help="letters of a masked word that stay")
     arguments.add_argument("--package", action="store_true", help="measure speed beside lambdag")
     arguments.add_argument("--pan14", action="store_true", help="problems of verification, one library a set")
+    arguments.add_argument("--sets", nargs="*", default=[], help="of --pan14, these alone")
     given = arguments.parse_args()
     module.ENDING = given.ending
     settings = {name: int(value) for name, value in (each.split("=") for each in given.set)}
     ranker = dataclasses.replace(GrammarRanker(), **settings)
     rows = read_rows(given.corpus)
     if given.pan14:
-        return verify_sets(ranker, rows)
+        return verify_sets(ranker, [row for row in rows if not given.sets or row["set"] in given.sets])
     library = read_library(rows, given.without)
     if given.package:
         return time_package(ranker, library)
