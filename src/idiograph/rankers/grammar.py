@@ -26,7 +26,9 @@ DENSE = 8  # a table of all possible grams is faster than sorting until it is so
 CELLS_PER_BLOCK = 1 << 21  # tokens of models that are counted at once: some 100 MB
 START, END = "<s>", "</s>"
 ENDS = frozenset(".!?…。！？")
-ENDING = 2  # letters of a masked word that stay: much of grammar is there, in many languages, and little of the topic
+# Letters of a masked word that stay. Of 31 Hungarian extracts of 1,000 words 27 are given to the right author with two and
+# 16 with none: where grammar is in the endings, a mask without them hides it.
+ENDING = 2
 CLOSERS = frozenset("\"'”’»)]}」』")
 # One character a word where writing has no spaces; a blank line is a token of its own and ends a sentence.
 PIECE = re.compile(rf"\n\s*\n|[\u3040-\u30ff\u3400-\u9fff]|{TOKEN.pattern}")
@@ -408,7 +410,11 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class GrammarRanker:
-    """Learns how the authors of a library build sentences (LambdaG)."""
+    """Learns how the authors of a library build sentences (LambdaG).
+
+    One model an author is as often right on Hungarian novels as one a text (27 of 31) and better on Dutch essays of PAN14
+    (AUC .89 and .87), so `per_text` is off. The other numbers are first guesses.
+    """
 
     order: int = 10
     kept_words: int = 300
