@@ -21,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 
 import idiograph.rankers.grammar as module
-from idiograph.rankers.grammar import Grammar
+from idiograph.rankers.grammar import GrammarRanker
 from idiograph.rankers.library import Library
 
 
@@ -34,13 +34,14 @@ def main() -> None:
     arguments.add_argument("--ending", type=int, default=module.ENDING, help="letters of a masked word that stay")
     arguments.add_argument("--package", action="store_true", help="measure speed beside lambdag")
     arguments.add_argument("--pan14", action="store_true", help="problems of verification, one library a set")
+    arguments.add_argument("--sets", nargs="*", default=[], help="of --pan14, these alone")
     given = arguments.parse_args()
     module.ENDING = given.ending
     settings = {name: int(value) for name, value in (each.split("=") for each in given.set)}
-    ranker = dataclasses.replace(Grammar(), **settings)
+    ranker = dataclasses.replace(GrammarRanker(), **settings)
     rows = read_rows(given.corpus)
     if given.pan14:
-        return verify_sets(ranker, rows)
+        return verify_sets(ranker, [row for row in rows if not given.sets or row["set"] in given.sets])
     library = read_library(rows, given.without)
     if given.package:
         return time_package(ranker, library)
@@ -66,7 +67,7 @@ def middle(text: str, words: int) -> str:
     return " ".join(parts[at : at + words]) if words else text
 
 
-def leave_out(ranker: Grammar, library: Library, words: int) -> None:
+def leave_out(ranker: GrammarRanker, library: Library, words: int) -> None:
     """Right of asked: the author of the best text of the library, of texts whose author has another."""
     often = Counter(library.authors)
     asked = [at for at, author in enumerate(library.authors) if often[author] > 1]
@@ -84,7 +85,7 @@ def leave_out(ranker: Grammar, library: Library, words: int) -> None:
     )
 
 
-def verify_sets(ranker: Grammar, rows: list[dict[str, Any]]) -> None:
+def verify_sets(ranker: GrammarRanker, rows: list[dict[str, Any]]) -> None:
     """AUC of the score of a problem's own author, and of that less the mean over the other authors of its set."""
     every: list[tuple[float, float, bool, int]] = []
     for name in sorted({row["set"] for row in rows}):
@@ -95,7 +96,7 @@ def verify_sets(ranker: Grammar, rows: list[dict[str, Any]]) -> None:
     print(f"{'all':12}", describe(every))
 
 
-def score_set(ranker: Grammar, rows: list[dict[str, Any]]) -> list[tuple[float, float, bool, int]]:
+def score_set(ranker: GrammarRanker, rows: list[dict[str, Any]]) -> list[tuple[float, float, bool, int]]:
     texts = [(row["id"], text) for row in rows for text in row["known"]]
     library = Library(tuple(text for _, text in texts), tuple(who for who, _ in texts), rows[0]["lang"])
     scores = ranker.learn(library).score([row["unknown"] for row in rows])
@@ -116,7 +117,7 @@ def describe(found: list[tuple[float, float, bool, int]]) -> str:
     return "  ".join(f"{name} {roc_auc_score(same, values):.3f}" for name, values in views.items())
 
 
-def time_package(ranker: Grammar, library: Library) -> None:
+def time_package(ranker: GrammarRanker, library: Library) -> None:
     """One question, one author and one reference by the package and here: the same sentences, seconds and the difference."""
     from lambdag.language_models import KneserNeyLanguageModel
 
@@ -124,7 +125,7 @@ def time_package(ranker: Grammar, library: Library) -> None:
     author, other = (name for name, _ in sorted(often.items(), key=lambda entry: (-entry[1], entry[0]))[:2])
     learned = ranker.learn(library)
     texts = [
-        [tuple(learned._shown(token, learned.kept) for token in cut) for cut in ranker.cut(text)]
+        [tuple(learned.show(token, learned.kept) for token in cut) for cut in ranker.cut(text)]
         for text in library.texts
     ]
     question, *own = [sentences for sentences, who in zip(texts, library.authors, strict=True) if who == author]

@@ -22,7 +22,7 @@ from idiograph.answer.evidence import LibraryEvidence, Method
 from idiograph.errors import InputError, SpecError
 from idiograph.index.index import Index
 from idiograph.rankers.delta import Delta
-from idiograph.rankers.grammar import Grammar
+from idiograph.rankers.grammar import GrammarRanker
 from idiograph.rankers.impostors import Impostors
 from idiograph.rankers.letters import LetterRates, LetterTfIdf
 from idiograph.rankers.library import LearningRanker, Library
@@ -39,7 +39,7 @@ METHODS: dict[str, Callable[[], tuple[LearningRanker, ...]]] = {
     "letters": lambda: (LetterRates(3), LetterRates(4), LetterTfIdf()),
     "words": lambda: (WordTfIdf(),),
     "stable": lambda: (Stable(),),
-    "grammar": lambda: (Grammar(),),
+    "grammar": lambda: (GrammarRanker(),),
     "impostors": lambda: (Impostors(),),
 }
 TEXTS_TO_TELL_LANGUAGE = 20  # of a library, from its beginning

@@ -22,9 +22,13 @@ from idiograph.text.words import TOKEN
 
 DISCOUNT = 0.75  # the paper's
 LONGEST_SENTENCE = 120  # tokens; where nothing ends a sentence it is cut, so that a draw of sentences is one of words
+DENSE = 8  # a table of all possible grams is faster than sorting until it is so many times as large as what it counts
+CELLS_PER_BLOCK = 1 << 21  # tokens of models that are counted at once: some 100 MB
 START, END = "<s>", "</s>"
 ENDS = frozenset(".!?…。！？")
-ENDING = 2  # letters of a masked word that stay: much of grammar is there, in many languages, and little of the topic
+# Letters of a masked word that stay. Of 31 Hungarian extracts of 1,000 words 27 are given to the right author with two and
+# 16 with none: where grammar is in the endings, a mask without them hides it.
+ENDING = 2
 CLOSERS = frozenset("\"'”’»)]}」』")
 # One character a word where writing has no spaces; a blank line is a token of its own and ends a sentence.
 PIECE = re.compile(rf"\n\s*\n|[\u3040-\u30ff\u3400-\u9fff]|{TOKEN.pattern}")
@@ -151,14 +155,14 @@ def spread_ranges(begin: Longs, end: Longs) -> tuple[Longs, Longs]:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AskedGrams:
     """A question's grams by their numbers in the library: of each token the gram of each length, and the context before."""
 
     grams: list[Longs]
     contexts: list[Longs]
 
     @classmethod
-    def find(cls, grams: Grams, cells: Keys, bounds: Longs) -> "Asked":
+    def find(cls, grams: Grams, cells: Keys, bounds: Longs) -> "AskedGrams":
         numbers = grams.find(gram_keys(cells, bounds[:-1], grams.order))
         tokens = np.delete(np.arange(len(cells)), bounds[:-1])
         return cls([found[tokens] for found in numbers], [found[tokens - 1] for found in numbers])
@@ -175,8 +179,21 @@ class Reading:
     longest: NDArray[np.int8]  # (models, tokens)
 
 
-def read_question(grams: Grams, models: Sequence[Longs], asked: Asked) -> Reading:
-    """Every model reads every token of the question; a model is the numbers of its sentences.
+def read_question(grams: Grams, models: Sequence[Longs], asked: AskedGrams) -> Reading:
+    """Every model reads every token of the question; a model is the numbers of its sentences."""
+    sizes = [int((grams.bounds[model + 1] - grams.bounds[model]).sum()) for model in models]
+    block = np.cumsum([0, *sizes])[:-1] // CELLS_PER_BLOCK
+    parts = [
+        _read_block(grams, [model for model, at in zip(models, block, strict=True) if at == number], asked)
+        for number in np.unique(block)
+    ]
+    empty = np.zeros((0, len(asked)))
+    logs = np.concatenate([empty, *(part.logs for part in parts)])
+    return Reading(logs, np.concatenate([empty.astype(np.int8), *(part.longest for part in parts)]))
+
+
+def _read_block(grams: Grams, models: Sequence[Longs], asked: AskedGrams) -> Reading:
+    """The same for some models at once.
 
     The counts of a shorter gram are those of Kneser and Ney: how many different tokens it was seen after. Only grams with a
     context that the question has are looked at; they get fewer with every length.
@@ -213,10 +230,24 @@ def read_question(grams: Grams, models: Sequence[Longs], asked: Asked) -> Readin
 
 def _number_through(found: Longs, size: int) -> tuple[NDArray[np.int32], Longs]:
     """For each gram of the library its place among those that the question has, or -1; and the place of each token's."""
-    table = np.full(size, -1, np.int32)
+    table = np.full(max(1, size), -1, np.int32)
     present = np.unique(found[found >= 0])
     table[present] = np.arange(len(present))
     return table, np.where(found >= 0, table[found], -1)
+
+
+def _one_of_each(keys: Longs, size: int) -> NDArray[np.int32]:
+    """A place of each different key, by a table with a row for every possible one."""
+    places = np.full(size, -1, np.int32)
+    places[keys] = np.arange(len(keys), dtype=np.int32)
+    return places[places >= 0]
+
+
+def _first_of_each(keys: Longs) -> Longs:
+    """The same by sorting, which needs no table; three times as fast as np.unique, which keeps the order of equals."""
+    order = np.argsort(keys)
+    ordered = keys[order]
+    return order[np.concatenate((np.ones(min(1, len(order)), bool), ordered[1:] != ordered[:-1]))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,8 +275,10 @@ class _Pairs:
     def one_each(self, numbers: NDArray[np.int32]) -> "_Pairs":
         """One of the pairs for each gram of each model."""
         grams = numbers[self.cell].astype(np.int64)
-        keys = self.model * (int(grams.max(initial=0)) + 1) + grams
-        first = np.unique(keys, return_index=True)[1]
+        width = int(grams.max(initial=0)) + 1
+        keys = self.model * width + grams
+        table = width * (int(self.model.max(initial=0)) + 1)
+        first = _one_of_each(keys, table) if table <= DENSE * len(keys) else _first_of_each(keys)
         return _Pairs(self.model[first], self.cell[first])
 
     def tally(self, values: Any, models: int, size: int) -> NDArray[np.float64]:
@@ -261,7 +294,7 @@ def score_sentences(known: Sentences, question: Sentences, references: Sequence[
     ends = np.cumsum([len(known), *map(len, references)])
     models = [np.arange(end - len(part), end) for end, part in zip(ends, [known, *references], strict=True)]
     grams = Grams.count(*lay_out(every), order)
-    logs = read_question(grams, models, Asked.find(grams, *lay_out(question))).logs.sum(axis=1)
+    logs = read_question(grams, models, AskedGrams.find(grams, *lay_out(question))).logs.sum(axis=1)
     return float(logs[0] - logs[1:].mean())
 
 
@@ -293,6 +326,7 @@ class MaskedTexts:
 
     forms: dict[str, int]
     words: dict[str, int]  # lower case
+    word_keys: Keys
     word_of: Longs  # of each form; -1 for what is never masked
     kept_keys: Keys
     masked_keys: Keys
@@ -322,7 +356,7 @@ class MaskedTexts:
         counts = csr_array((np.ones(there.sum(), np.int64), (text[there], found[there])), shape=shape)
         kept = keys_of(form.lower() for form in forms)
         masked = keys_of(mask_word(form) if is_word(form) else form.lower() for form in forms)
-        return cls(forms, words, word_of, kept, masked, cell, np.array(bounds), owners, counts)
+        return cls(forms, words, keys_of(words), word_of, kept, masked, cell, np.array(bounds), owners, counts)
 
     def choose_kept(self, count: int, left_out: int) -> NDArray[np.bool_]:
         """The words that most texts have, of those the most frequent: `count` of them, without the text that is left out."""
@@ -333,7 +367,7 @@ class MaskedTexts:
             gone = counts[[left_out]]
             times[gone.indices] -= gone.data
             texts[gone.indices] -= 1
-        return highest(texts * (times.sum() + 1) + times, count, keys_of(self.words))
+        return highest(texts * (times.sum() + 1) + times, count, self.word_keys)
 
     def keys(self, kept: NDArray[np.bool_]) -> Keys:
         """The key of each form."""
@@ -375,17 +409,20 @@ class Comparison:
 
 
 @dataclass(frozen=True, slots=True)
-class Grammar:
-    """Learns how the authors of a library build sentences (LambdaG)."""
+class GrammarRanker:
+    """Learns how the authors of a library build sentences (LambdaG).
+
+    One model an author is as often right on Hungarian novels as one a text (27 of 31) and better on Dutch essays of PAN14
+    (AUC .89 and .87), so `per_text` is off. The other numbers are first guesses.
+    """
 
     order: int = 10
     kept_words: int = 300
     references: int = 10
     sentences_per_text: int = 500
     sentences_per_model: int = 1000
-    author_groups: int = (
-        5  # candidates that share their references; each is exactly by its own where authors are no more
-    )
+    # Candidates of a group share their references, which leave out the whole group; up to five authors each have their own.
+    author_groups: int = 5
     per_text: bool = False
     seed: int = 7
 
@@ -414,7 +451,7 @@ class Grammar:
 class LearnedGrammar:
     """A library's sentences with their grams numbered, and the orders in which references are drawn from them."""
 
-    settings: Grammar
+    settings: GrammarRanker
     library: Library
     masked: MaskedTexts
     kept: NDArray[np.bool_]
@@ -456,13 +493,13 @@ class LearnedGrammar:
         return row
 
     def _ask(self, text: str, left_out: int) -> "Question":
-        kept, grams = self._without(left_out)
-        tokens = [[self._shown(token, kept) for token in sentence] for sentence in self.settings.cut(text)]
-        models, comparisons = self._models(left_out)
-        reading = read_question(grams, models, Asked.find(grams, *lay_out(tokens)))
+        kept, grams = self.without(left_out)
+        tokens = [[self.show(token, kept) for token in sentence] for sentence in self.settings.cut(text)]
+        models, comparisons = self.draw_models(left_out)
+        reading = read_question(grams, models, AskedGrams.find(grams, *lay_out(tokens)))
         return Question(tokens, reading, comparisons)
 
-    def _shown(self, token: str, kept: NDArray[np.bool_]) -> str:
+    def show(self, token: str, kept: NDArray[np.bool_]) -> str:
         """A token as the models see it."""
         lower = token.lower()
         if not is_word(token):
@@ -470,7 +507,7 @@ class LearnedGrammar:
         at = self.masked.words.get(lower)
         return lower if at is not None and kept[at] else mask_word(token)
 
-    def _without(self, left_out: int) -> tuple[NDArray[np.bool_], Grams]:
+    def without(self, left_out: int) -> tuple[NDArray[np.bool_], Grams]:
         """The words that are kept and the grams, as they would be without a text."""
         if left_out == NOT_IN_LIBRARY:
             return self.kept, self.grams
@@ -481,7 +518,7 @@ class LearnedGrammar:
         touched = np.add.reduceat(forms[self.masked.cells], self.masked.bounds[:-1])
         return kept, self.grams.change(np.flatnonzero(touched), self.masked.keys(kept)[self.masked.cells])
 
-    def _models(self, left_out: int) -> tuple[list[Longs], list[Comparison]]:
+    def draw_models(self, left_out: int) -> tuple[list[Longs], list[Comparison]]:
         """The sentences of each profile, and the same number drawn from other authors: models for one question."""
         profiles, text_of = self._profiles(left_out), self.masked.text_of
         own, *orders = (order[text_of[order] != left_out] for order in self.draws)
