@@ -45,7 +45,7 @@ def verify_command(
     patch: Patch = None,
     keep: Keep = None,
     preset: Preset = "sound",
-    lang: Lang = "en",
+    lang: Lang = "any",
     as_json: AsJson = False,
 ) -> None:
     """One writer or two? A calibrated likelihood ratio for two texts, or for two folders of texts."""
