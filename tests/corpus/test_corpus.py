@@ -288,7 +288,7 @@ NOVELS = {
         "ugyanígy ült itt tíz évvel ezelőtt, ugyanezen a széken, és ugyanígy hallgatott."
     ),
     "Jókai_Csend": "Csend. Hó, hó, hó.",
-    "Li_歌": "天地玄黄，宇宙洪荒。日月盈昃，辰宿列张。",
+    "Li_歌": "天地玄黄。宇宙洪荒。日月盈昃。辰宿列张。",
 }
 
 
