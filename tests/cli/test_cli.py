@@ -142,6 +142,12 @@ def test_help_lists_every_command_once_by_what_it_is_for_in_whole_sentences(idio
     assert [summary for _, summary in listed if not summary.endswith(".") or summary.endswith("...")] == []
 
 
+def test_a_text_is_not_refused_for_its_language(idiograph, index, tiny, tmp_path):
+    (tmp_path / "french.txt").write_text(FRENCH)
+    status, out, err = idiograph("attribute", index, tmp_path / "french.txt", *tiny, "--json")
+    assert (status, len(json.loads(out))) == (0, 1), err
+
+
 FRENCH = "Les marées sont mesurées depuis longtemps dans les ports, mais on les prédit encore assez mal. " * 8
 BAD = {
     "a missing file": (("attribute", "{index}", "nowhere.txt"), "there is no file 'nowhere.txt'"),
@@ -149,7 +155,10 @@ BAD = {
     "a binary file": (("attribute", "{index}", "binary.txt"), "binary"),
     "a file that is not UTF-8": (("attribute", "{index}", "latin.txt"), "not UTF-8"),
     "a text of 100 MB on one line": (("attribute", "{index}", "huge.txt"), "100 MB; a text may have 20 MB at most"),
-    "a text that is not English": (("attribute", "{index}", "french.txt"), "looks like 'fr', not 'en'"),
+    "a text in another language than asked for": (
+        ("attribute", "{index}", "french.txt", "--lang", "en"),
+        "looks like 'fr', not 'en'",
+    ),
     "too short a text": (("verify", "short.txt", "short.txt"), "too short to say who wrote it"),
     "a missing corpus": (("mine", "nowhere", "-o", "out"), "there is no corpus folder 'nowhere'"),
     "a corpus of empty files": (("corpus", "hollow", "-o", "out"), "nothing could be read"),

@@ -2,6 +2,7 @@
 
 import pytest
 
+from idiograph.corpus.build import Dropped, WrittenText, paper_sources, prepare_papers
 from idiograph.corpus.corpus import Corpus, build_corpus
 from idiograph.corpus.readers import UnreadableSource
 from idiograph.errors import InputError
@@ -270,3 +271,40 @@ def test_records_that_are_not_utf8_are_pointed_at(tmp_path):
     seal(tmp_path, Manifest(KIND))
     with pytest.raises(InputError, match=r"001-000001.jsonl:1: .*utf-8"):
         RecordLookup(tmp_path, str)
+
+
+NOVELS = {
+    "García_La casa": (
+        "—¿Y usted cree que volverá? —preguntó la vieja sin levantar los ojos de la labor—. Yo, la verdad, no lo creo.\n\n"
+        "La casa estaba al final de la calle, entre dos huertas abandonadas. Nadie la había habitado desde que murió el "
+        "notario, y los niños decían que por las noches se oía toser a alguien en el piso de arriba.\n\n"
+        "«No me pida usted eso», dijo al fin. «Pídame dinero, pídame la finca; pero eso no.»"
+    ),
+    "García_Grito": "¡FUEGO! ¡FUEGO! ¡FUEGO!\n\nTodos corrieron.",
+    "García_Silencio": "Silencio, noche.",
+    "Jókai_A ház": (
+        "– Hát eljött mégis – mondta az öregasszony, és letette a kosarat a küszöbre. – Már azt hittük, hogy a hó ott "
+        "tartja a hegyek között egész télen.\n\nA fiú nem felelt. Nézte a kályhában a tüzet, és arra gondolt, hogy az apja "
+        "ugyanígy ült itt tíz évvel ezelőtt, ugyanezen a széken, és ugyanígy hallgatott."
+    ),
+    "Jókai_Csend": "Csend. Hó, hó, hó.",
+    "Li_歌": "天地玄黄。宇宙洪荒。日月盈昃。辰宿列张。",
+}
+
+
+def test_a_folder_of_texts_in_any_language_comes_through_whole(tmp_path):
+    folder = tmp_path / "novels"
+    folder.mkdir()
+    for name, text in NOVELS.items():
+        (folder / f"{name}.txt").write_text(text, encoding="utf-8")
+    built = build_corpus(paper_sources([str(folder)]), tmp_path / "c")
+    assert (built.dropped, built.failures) == ({}, ())
+    kept = {d.id: d for d in Corpus(tmp_path / "c")}
+    assert {name: d.text.split() for name, d in kept.items()} == {name: t.split() for name, t in NOVELS.items()}
+    assert [kept[name].lang for name in ("García_La casa", "Jókai_A ház")] == ["es", "hu"]
+
+
+def test_the_filters_for_extracted_papers_are_not_for_texts_from_a_folder():
+    shout = Document("d", NOVELS["García_Grito"], (Author("García"),))
+    found = prepare_papers(([WrittenText(shout), shout], CorpusRecipe()))
+    assert [type(each) for each in found] == [Document, Dropped]

@@ -47,7 +47,7 @@ def attribute_command(
     exact: Annotated[bool, typer.Option("--exact", help="Score every passage, also of a large index.")] = False,
     html: Annotated[Path | None, typer.Option(help="Write a report with passages and audit trail.")] = None,
     table: Annotated[Path | None, typer.Option("--csv", help="Write the candidates as a table.")] = None,
-    lang: Lang = "en",
+    lang: Lang = "any",
     as_json: AsJson = False,
 ) -> None:
     """Rank the authors of an index for each text. With likelihood ratios and the passages behind them."""

@@ -179,13 +179,16 @@ def calibrate_new_index(opened: Any) -> str:
 def print_index_note(opened: Any, note: str) -> dict[str, Any]:
     facts = {"passages": len(opened), "documents": len(opened.documents), "model": opened.style.name}
     facts |= {"fingerprint": opened.style.fingerprint, "bytes_per_passage": round(opened.bytes_per_passage, 1)}
+    facts |= {"languages": opened.languages}
     facts |= {"recipe": opened.about["recipe"], "preset": opened.about["preset"], "version": opened.version}
     return {**facts, "calibration": note} if note else {**facts, "ids": [d.id for d in opened.documents]}
 
 
 def print_index(opened: Any, note: str) -> None:
     size = f"{opened.bytes_per_passage / 1000:.1f} kB a passage ({opened.recipe.dtype})"
-    facts = [f"{len(opened)} passages of {len(opened.documents)} documents", size, opened.style.name, note]
+    languages = ", ".join(f"{lang} {count}" for lang, count in opened.languages.items())
+    documents = f"{len(opened)} passages of {len(opened.documents)} documents ({languages})"
+    facts = [documents, size, opened.style.name, note]
     out.print(f"{opened.where}: {'; '.join(filter(None, facts))}", highlight=False, markup=False, soft_wrap=True)
     if full := opened.full_documents:
         most = opened.recipe.passages_per_document
@@ -216,7 +219,7 @@ def search(
     model: Model = "default",
     patch: Patch = None,
     keep: Keep = None,
-    lang: Lang = "en",
+    lang: Lang = "any",
     as_json: AsJson = False,
 ) -> None:
     """Find the passages whose style is nearest to each text."""

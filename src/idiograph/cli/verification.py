@@ -53,7 +53,7 @@ def verify_command(
     patch: Patch = None,
     keep: Keep = None,
     preset: Preset = "sound",
-    lang: Lang = "en",
+    lang: Lang = "any",
     as_json: AsJson = False,
 ) -> None:
     """Say whether two texts are by one writer. A calibrated likelihood ratio for two texts, or for two folders of texts."""

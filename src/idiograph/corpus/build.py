@@ -15,7 +15,7 @@ from idiograph.corpus.clean import clean_text
 from idiograph.corpus.duplicates import near_duplicates
 from idiograph.corpus.filters import document_fault
 from idiograph.corpus.jats import read_jats
-from idiograph.corpus.readers import UnreadableSource, read_documents
+from idiograph.corpus.readers import UnreadableSource, is_text_folder, read_documents
 from idiograph.corpus.tei import read_tei
 from idiograph.errors import InputError
 from idiograph.hal.metadata import MAX_AUTHORS
@@ -47,7 +47,18 @@ class Dropped:
     reason: str
 
 
-Raw = Document | UnreadableSource | PaperSource
+@dataclass(frozen=True, slots=True)
+class WrittenText:
+    """A text that somebody put into a folder as it is: filters that look for what extraction left of a paper are not for it."""
+
+    document: Document
+
+    @property
+    def id(self) -> str:
+        return self.document.id
+
+
+Raw = Document | UnreadableSource | PaperSource | WrittenText
 
 
 def paper_sources(sources: Iterable[str]) -> Iterator[Raw]:
@@ -60,9 +71,16 @@ def paper_sources(sources: Iterable[str]) -> Iterator[Raw]:
             papers = xml_files(Path(source))
             first = next(papers, None)
             if first is None:
-                yield from read_documents(source)
+                yield from read_texts(source)
             else:
                 yield from (PaperSource(path, described_in(lookups, stem(path))) for path in chain([first], papers))
+
+
+def read_texts(source: str) -> Iterator[Raw]:
+    """The documents of a source that holds no XML; those of a folder of .txt files as written texts."""
+    plain = is_text_folder(Path(source))
+    for each in read_documents(source):
+        yield WrittenText(each) if plain and isinstance(each, Document) else each
 
 
 def described_in(lookups: Iterable[RecordLookup], key: str) -> Record | None:
@@ -92,8 +110,9 @@ def stem(path: Path) -> str:
 def prepare_papers(work: tuple[list[Raw], CorpusRecipe]) -> list[Document | UnreadableSource | Dropped]:
     """Each item ready for the corpus, or the reason why not."""
     items, recipe = work
-    readied = [ready_paper(item, recipe) for item in items]
-    return [place_paper(each, recipe) if isinstance(each, Document) else each for each in readied]
+    unfiltered = recipe.model_copy(update={"filters": False})
+    readied = [(ready_paper(item, recipe), unfiltered if isinstance(item, WrittenText) else recipe) for item in items]
+    return [place_paper(each, how) if isinstance(each, Document) else each for each, how in readied]
 
 
 def ready_paper(item: Raw, recipe: CorpusRecipe) -> Document | UnreadableSource | Dropped:
@@ -101,12 +120,18 @@ def ready_paper(item: Raw, recipe: CorpusRecipe) -> Document | UnreadableSource 
     if isinstance(item, UnreadableSource):
         return item
     try:
-        document = parse_paper(item, recipe) if isinstance(item, PaperSource) else item
+        document = parse_raw(item, recipe)
         cleaned = replace(document, text=clean_text(document.text, recipe.citations))
     except (InputError, OSError) as error:
         return UnreadableSource(str(item.path) if isinstance(item, PaperSource) else item.id, str(error))
     reason = unusable(cleaned)
     return Dropped(cleaned.id, reason) if reason else cleaned
+
+
+def parse_raw(item: Document | PaperSource | WrittenText, recipe: CorpusRecipe) -> Document:
+    if isinstance(item, PaperSource):
+        return parse_paper(item, recipe)
+    return item.document if isinstance(item, WrittenText) else item
 
 
 def parse_paper(paper: PaperSource, recipe: CorpusRecipe) -> Document:

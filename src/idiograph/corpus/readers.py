@@ -79,6 +79,10 @@ def text_folder(folder: Path) -> Read:
         yield Document(inner.with_suffix("").as_posix(), text, (Author(author),), title=title, source=folder.name)
 
 
+def is_text_folder(path: Path) -> bool:
+    return path.is_dir() and any(path.rglob("*.txt"))
+
+
 def name_parts(inner: Path) -> tuple[str, str]:
     """The author and the title that a file's name gives.
 
@@ -246,8 +250,7 @@ def choose_reader(path: Path) -> Read:
     if not path.exists():
         raise InputError(f"there is no file or folder '{path}'")
     if path.is_dir():
-        has_text = any(path.rglob("*.txt"))
-        return text_folder(path) if has_text else hub_dataset(path)
+        return text_folder(path) if is_text_folder(path) else hub_dataset(path)
     for suffix, reader in FILES.items():
         if path.name.endswith(suffix):
             return reader(path)

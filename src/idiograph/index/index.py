@@ -3,6 +3,7 @@ these exactly; or it scores everything. A change is there as a whole or not at a
 
 import json
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -38,6 +39,7 @@ from idiograph.store import locked_folder, write_json
 from idiograph.style.model import Style
 from idiograph.style.patches import Patches
 from idiograph.style.tokens import Floats, Ints
+from idiograph.text.language import UNKNOWN
 from idiograph.types import Document
 
 MAX_BYTES_IN_MEMORY = 8 * 2**30  # packed vectors up to this size are kept in memory once everything has been scored
@@ -225,6 +227,11 @@ class Index:
     def _sketches(self) -> Sketches:
         rows = self._state.rows
         return Sketches.of(end_to_end(rows["sketch"]), self._dim, np.asarray(rows["patches"]))
+
+    @property
+    def languages(self) -> dict[str, int]:
+        """The languages of the documents, the commonest first, and how many are in each."""
+        return dict(Counter(d.lang or UNKNOWN for d in self.documents).most_common())
 
     @property
     def full_documents(self) -> int:
