@@ -57,16 +57,15 @@ def study_command(
     as_json: AsJson = False,
 ) -> None:
     """Make every table and figure of the paper on your texts. With intervals; a stopped study goes on where it was."""
-    chosen = settings(preset, recipe_file, {})
-    way, models = runner or ("processes" if workers else "inline"), [*(backbone or ()), *filter(None, [semantic])]
-    check_study(sources, pan, models, out_folder, way)
+    way, named = runner or ("processes" if workers else "inline"), [*(backbone or ()), *filter(None, [semantic])]
+    check_study(sources, pan, named, out_folder, way)
 
     from idiograph.runner import Workers
     from idiograph.study.run import STAGES, StudyRequest, run_study
 
     team = Workers(way, workers or None, address)
     wanted = StudyRequest(
-        chosen, backbones_of(backbone or []), quick, steps, tuple(stage or STAGES), device,
+        settings(preset, recipe_file, {}), backbones_of(backbone or []), quick, steps, tuple(stage or STAGES), device,
         team, budget, (shlex.join(["idiograph", *sys.argv[1:]]),), __version__, pan,
         semantic=backbones_of([semantic]) if semantic else {},
     )  # fmt: skip
@@ -75,13 +74,9 @@ def study_command(
     with bar("study") as update:
         study = run_study(sources, out_folder, wanted, update)
     if study is None:
-        wrote(out_folder, f"did {', '.join(stage or STAGES)}")
-        return
-    say(
-        {"page": str(study.page), **study.counts},
-        as_json,
-        lambda: wrote(study.page, outcome_line(study.runs, study.claims, quick)),
-    )
+        return wrote(out_folder, f"did {', '.join(stage or STAGES)}")
+    line = outcome_line(study.runs, study.claims, quick)
+    return say({"page": str(study.page), **study.counts}, as_json, lambda: wrote(study.page, line))
 
 
 def check_study(sources: Sequence[str], pan: Path | None, named: Sequence[str], out_folder: Path, runner: str) -> None:
