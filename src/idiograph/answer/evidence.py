@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from idiograph.answer.likelihood import Calibration, Scored, fit_scores
 from idiograph.errors import InputError
-from idiograph.rankers.library import LearnedRanker, LearningRanker, Library
+from idiograph.rankers.library import NOT_IN_LIBRARY, LearnedRanker, LearningRanker, Library
 
 BEST_TEXTS = (1, 3)  # how many texts of an author may count; which is learned with the weights
 PRIOR_WEIGHT = 0.3  # of a ranker before anything was learned
@@ -35,59 +35,94 @@ class Method:
 
 
 @dataclass(frozen=True)
+class ColumnStatistics:
+    """What the library's other texts score with each text of it, each question brought to mean 0 and spread 1 first: how
+    many, their sum and the sum of their squares. `rows` holds the scores themselves where texts may be left out."""
+
+    count: Floats
+    total: Floats
+    squares: Floats
+    rows: Floats | None = None
+
+    @classmethod
+    def of(cls, among: Floats, keep_rows: bool = True) -> "ColumnStatistics":
+        """From the scores of the library's texts with each other, each left out in its own row."""
+        rows = standardise(among, *row_statistics(among))
+        known = ~np.isnan(rows)
+        filled = np.where(known, rows, 0.0)
+        sums = (known.sum(0).astype(np.float64), filled.sum(0), (filled**2).sum(0))
+        return cls(*sums, rows if keep_rows else None)
+
+    def mean_and_spread(self, left_out: Longs) -> tuple[Floats, Floats]:
+        """Of each column, for each question without the text that it was taken from: two (questions, library)."""
+        count, total, squares = (np.tile(each, (len(left_out), 1)) for each in (self.count, self.total, self.squares))
+        asked = np.flatnonzero(left_out >= 0)
+        if len(asked):
+            if self.rows is None:
+                raise ValueError("statistics without rows cannot leave a text out")
+            own = self.rows[left_out[asked]]
+            known = ~np.isnan(own)
+            filled = np.where(known, own, 0.0)
+            count[asked] -= known
+            total[asked] -= filled
+            squares[asked] -= filled**2
+        mean = total / np.maximum(count, 1)
+        return mean, np.sqrt(np.maximum(squares / np.maximum(count, 1) - mean**2, 0.0))
+
+
+@dataclass(frozen=True)
 class LearnedView:
-    """A ranker that knows the library, and what the library's texts score with each other: (library, library)."""
+    """A ranker that knows the library, and what the library's texts score with each other."""
 
     ranker: LearnedRanker
-    among: Floats
+    columns: ColumnStatistics
 
     def standings(self, texts: Sequence[str], left_out: Longs) -> Floats:
         """(texts, library) scores, read against everybody; NaN at the text that a question was taken from."""
-        return read_against(self.ranker.score(texts, left_out.tolist()), self.among, left_out)
+        return read_against(self.ranker.score(texts, left_out.tolist()), self.columns, left_out)
 
 
 class LibraryEvidence:
-    """A library and everything that the methods know of it."""
+    """A library and everything that the methods know of it. `columns` are statistics from an earlier time, by view."""
 
-    def __init__(self, library: Library, methods: Sequence[Method]) -> None:
+    def __init__(
+        self, library: Library, methods: Sequence[Method], columns: Sequence[ColumnStatistics] | None = None
+    ) -> None:
         if len(library) < 2:
-            raise InputError(f"a library of {len(library)} text has nothing to compare with; give at least two texts")
+            raise InputError("a library of one text has nothing to compare with; give at least two texts")
         self.library, self.methods = library, tuple(methods)
-        self.views = [[learn_view(ranker, library) for ranker in method.rankers] for method in methods]
-
-    def standings(self, texts: Sequence[str], left_out: Sequence[int] | None = None) -> Floats:
-        """How each question stands with each text of the library, by method: (texts, library, methods)."""
-        out = np.full(len(texts), -1) if left_out is None else np.asarray(left_out, np.int64)
-        by_method = [np.mean([view.standings(texts, out) for view in views], axis=0) for views in self.views]
-        return np.stack(by_method, axis=-1)
+        saved = iter(columns or ())
+        self.views = [[learn_view(one, library, next(saved, None)) for one in method.rankers] for method in methods]
 
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(method.name for method in self.methods)
 
+    @property
+    def columns(self) -> list[ColumnStatistics]:
+        return [view.columns for views in self.views for view in views]
 
-def learn_view(ranker: LearningRanker, library: Library) -> LearnedView:
+    def standings(self, texts: Sequence[str], left_out: Sequence[int] | None = None) -> Floats:
+        """How each question stands with each text of the library, by method: (texts, library, methods)."""
+        out = np.full(len(texts), NOT_IN_LIBRARY) if left_out is None else np.asarray(left_out, np.int64)
+        by_method = [np.mean([view.standings(texts, out) for view in views], axis=0) for views in self.views]
+        return np.stack(by_method, axis=-1)
+
+
+def learn_view(ranker: LearningRanker, library: Library, saved: ColumnStatistics | None) -> LearnedView:
     learned = ranker.learn(library)
-    return LearnedView(learned, learned.score(library.texts, range(len(library))))
+    known = saved or ColumnStatistics.of(learned.score(library.texts, range(len(library))))
+    return LearnedView(learned, known)
 
 
-def read_against(scores: Floats, among: Floats, left_out: Longs) -> Floats:
-    """Each score in units of spread: of what the question scores with everybody, and of what the library's text scores with
-    the library's other texts; the mean of the two. The text that a question was taken from has no part in either."""
+def read_against(scores: Floats, columns: ColumnStatistics, left_out: Longs) -> Floats:
+    """Each score in units of spread: of what the question scores with everybody, and then of what the library's other texts
+    score with this one; the mean of the two. The text that a question was taken from has no part in either."""
     scores = scores.astype(np.float64)
     asked = np.flatnonzero(left_out >= 0)
     scores[asked, left_out[asked]] = np.nan
     by_row = standardise(scores, *row_statistics(scores))
-    known = ~np.isnan(among)
-    filled = np.where(known, among, 0.0)
-    count, total, squares = known.sum(0), filled.sum(0), (filled**2).sum(0)
-    own = np.where(left_out >= 0, left_out, 0)
-    taken = (left_out >= 0)[:, None]
-    count = count - taken * known[own]
-    total, squares = total - taken * filled[own], squares - taken * filled[own] ** 2
-    mean = total / np.maximum(count, 1)
-    spread = np.sqrt(np.maximum(squares / np.maximum(count, 1) - mean**2, 0.0))
-    return (by_row + standardise(scores, mean, spread)) / 2
+    return (by_row + standardise(by_row, *columns.mean_and_spread(left_out))) / 2
 
 
 def row_statistics(scores: Floats) -> tuple[Floats, Floats]:

@@ -18,7 +18,7 @@ from idiograph.answer.crossvalidate import (
     learn_library,
     sample_library,
 )
-from idiograph.answer.evidence import LibraryEvidence, Method
+from idiograph.answer.evidence import ColumnStatistics, LibraryEvidence, Method
 from idiograph.errors import InputError, SpecError
 from idiograph.index.index import Index
 from idiograph.rankers.delta import Delta
@@ -42,6 +42,7 @@ METHODS: dict[str, Callable[[], tuple[LearningRanker, ...]]] = {
     "grammar": lambda: (GrammarRanker(),),
     "impostors": lambda: (Impostors(),),
 }
+NOTE = "evidence-{by}-{method}"  # what was learned is kept beside the index under this name
 TEXTS_TO_TELL_LANGUAGE = 20  # of a library, from its beginning
 CHARACTERS_TO_TELL_LANGUAGE = 2000  # of each
 
@@ -111,14 +112,18 @@ def learn_index(index: Index, by: str, method: str) -> IndexEvidence:
     everybody = author_sets_of(index, by)
     library = library_of_index(index, everybody)
     model = ModelRanker(index.embed, vectors_of_index(index)) if method in (BEST, MODEL) else None
-    evidence = LibraryEvidence(library, choose_methods(method, model))
-    authors = authors_of_index(everybody)
-    name = f"evidence-{by}-{method}"
-    saved = index.read_note(name)
-    if saved and saved["version"] == index.version and tuple(saved["known"]["weights"]["names"]) == evidence.names:
-        return IndexEvidence(evidence, authors, LibraryKnowledge.from_json(saved["known"]))
+    methods, authors = choose_methods(method, model), authors_of_index(everybody)
+    saved = index.read_note(NOTE.format(by=by, method=method)) or {}
+    if saved.get("version") == index.version and saved.get("names") == [each.name for each in methods]:
+        columns = [ColumnStatistics(*map(np.array, each)) for each in saved["columns"]]
+        return IndexEvidence(
+            LibraryEvidence(library, methods, columns), authors, LibraryKnowledge.from_json(saved["known"])
+        )
+    evidence = LibraryEvidence(library, methods)
     known = learn_library(evidence, authors)
-    index.write_note(name, {"version": index.version, "known": known.to_json()})
+    columns = [[each.count.tolist(), each.total.tolist(), each.squares.tolist()] for each in evidence.columns]
+    note = {"version": index.version, "names": list(evidence.names), "columns": columns, "known": known.to_json()}
+    index.write_note(NOTE.format(by=by, method=method), note)
     return IndexEvidence(evidence, authors, known)
 
 
