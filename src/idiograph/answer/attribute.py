@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idiograph.answer.authors import IndexAuthors, author_sets_of
-from idiograph.answer.copies import Copy, find_copies
 from idiograph.answer.crossvalidate import BEST, MAX_TEXTS, CrossValidation
 from idiograph.answer.evidence import author_standings
 from idiograph.answer.likelihood import Calibration, effective_count, ratio_in_words
@@ -18,6 +17,7 @@ from idiograph.answer.ranking import Matches, Ranking, rank_candidates
 from idiograph.answer.scores import text_passages
 from idiograph.errors import InputError
 from idiograph.index.index import Index, Passage
+from idiograph.text.copies import Copy, find_copies
 from idiograph.text.passages import count_words
 from idiograph.text.words import content_words, word_overlap
 
@@ -127,14 +127,14 @@ def attribute(
     ranking = rank_candidates(index, everybody, index.embed(asked), exclude=exclude, also=also, exact=exact).of(wanted)
     if not len(ranking):
         raise InputError(f"no author of index '{index.where}' is among the candidates")
-    question = Question(texts, asked, by, tuple(exclude), 0.0 if closed else unknown)
+    question = AskedText(texts, asked, by, tuple(exclude), 0.0 if closed else unknown)
     if method == MODEL or len(index.documents) > MAX_TEXTS:
         return answer_by_model(index, everybody, ranking, question, k)
     return answer_by_evidence(index, everybody, ranking, question, k, method)
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class AskedText:
     """What is asked of an index. `unknown` is the probability before the text that the writer is not there."""
 
     texts: Sequence[str]
@@ -148,7 +148,9 @@ class Question:
         return sum(count_words(text) for text in self.texts)
 
 
-def answer_by_model(index: Index, everybody: IndexAuthors, ranking: Ranking, question: Question, k: int) -> Attribution:
+def answer_by_model(
+    index: Index, everybody: IndexAuthors, ranking: Ranking, question: AskedText, k: int
+) -> Attribution:
     """The candidates by the model alone, with what its scores mean in this index."""
     known = calibration_of_index(index, question.by)
     ratios = known.calibration.ratios(ranking.z, np.full(len(ranking), size_of(question.words)))
@@ -165,7 +167,7 @@ def answer_by_model(index: Index, everybody: IndexAuthors, ranking: Ranking, que
 
 
 def answer_by_evidence(
-    index: Index, everybody: IndexAuthors, ranking: Ranking, question: Question, k: int, method: str
+    index: Index, everybody: IndexAuthors, ranking: Ranking, question: AskedText, k: int, method: str
 ) -> Attribution:
     """The candidates by the weighed evidence of several methods, or of one that is not the model."""
     learned = evidence_of_index(index, question.by, method)
