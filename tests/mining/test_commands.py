@@ -58,7 +58,7 @@ def test_mine_keeps_apart_from_other_triplets(idiograph, corpus, tmp_path):
     assert f"apart from {tmp_path / 'a'}" in json.loads((tmp_path / "b" / "manifest.json").read_text())["inputs"]
     status, _, err = idiograph(*given, "-o", tmp_path / "c", "--apart", tmp_path / "nowhere")
     assert status == 1
-    assert "there are no triplets in" in err
+    assert "there is no folder of triplets" in err
     assert not (tmp_path / "c").exists()
 
 

@@ -6,7 +6,7 @@ authors). It is compared with the majority guess: naming the author of the most 
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from idiograph.answer.evidence import (
     join_asked,
     learn_evidence,
 )
-from idiograph.answer.likelihood import Calibration, Scored, fit_scores
+from idiograph.answer.likelihood import Calibration, Scored, bounds_of_ratios, fit_scores
 from idiograph.errors import InputError
 from idiograph.measures.likelihood import cllr, cllr_min
 from idiograph.rankers.library import Library
@@ -202,21 +202,43 @@ def learn_library(evidence: LibraryEvidence, authors: LibraryAuthors) -> Library
     middle = float(np.median(10**whole.sizes))
     shorter = [ask_library(evidence, authors, words) for words in QUESTION_WORDS if 2 * words < middle]
     asked = join_asked([whole, *shorter])
-    _, scores = cross_fit_evidence(asked, evidence.names)
+    ratios, scores = cross_fit_evidence(asked, evidence.names)
     check = check_asked(evidence, authors, whole, 0)
-    return LibraryKnowledge(learn_evidence(asked, evidence.names), learn_open_set(asked, scores), check)
+    count = len(whole.truth)  # texts: a shorter question from one of them is no further comparison
+    weights = learn_evidence(asked, evidence.names)
+    same, different = split_by_truth(ratios[:count], whole.truth)
+    weights = replace(weights, calibration=keep_within(weights.calibration, same, different))
+    return LibraryKnowledge(weights, learn_open_set(asked, scores, count), check)
 
 
-def learn_open_set(asked: KnownQuestions, scores: Floats) -> Calibration:
-    """What the best author's score is where the writer is in the library, and where the writer's texts are not."""
+def keep_within(calibration: Calibration, same: Floats, different: Floats) -> Calibration:
+    """A calibration whose ratios go no further than these comparisons, which it did not see, can support."""
+    by_one = np.arange(len(same) + len(different)) < len(same)
+    low, high = bounds_of_ratios(np.concatenate([same, different]), by_one)
+    return replace(calibration, low=max(calibration.low, low), high=min(calibration.high, high))
+
+
+def split_by_truth(ratios: Floats, truth: Longs) -> tuple[Floats, Floats]:
+    """The ratios of the questions with their writers, and with everybody else."""
+    rows = np.arange(len(truth))
+    others = ratios.copy()
+    others[rows, truth] = np.nan
+    return ratios[rows, truth], others[~np.isnan(others)]
+
+
+def learn_open_set(asked: KnownQuestions, scores: Floats, count: int) -> Calibration:
+    """What the best author's score is where the writer is in the library, and where the writer's texts are not; bounded by
+    the first `count` questions."""
     filled = np.where(np.isnan(scores), -np.inf, scores)
     there = filled.max(axis=1)
     filled[np.arange(len(filled)), asked.truth] = -np.inf
     absent = filled.max(axis=1)
     kept = np.isfinite(absent)
-    best = np.concatenate([there[kept], absent[kept]])
-    same = np.arange(len(best)) < kept.sum()
-    return fit_scores(Scored(best, np.tile(asked.sizes[kept], 2), same), "", "", least=1)
+    best, sizes = np.concatenate([there[kept], absent[kept]]), np.tile(asked.sizes[kept], 2)
+    learned = fit_scores(Scored(best, sizes, np.arange(len(best)) < kept.sum()), "", "", least=1)
+    first = np.flatnonzero(kept[:count])
+    here = [learned.unbounded(values[first], asked.sizes[first]) for values in (there, absent)]
+    return keep_within(learned, *here)
 
 
 def groups_of(truth: Longs, places: Longs) -> Longs:
@@ -238,11 +260,7 @@ def cut_middle(text: str, words: int) -> str:
 def check_ratios(name: str, ratios: Floats, scores: Floats, truth: Longs) -> MethodCheck:
     """How often the writer comes first (by scores, as ratios are bounded and tie), and what the ratios are worth."""
     right = int((best_author(scores) == truth).sum())
-    rows = np.arange(len(truth))
-    same = ratios[rows, truth]
-    others = ratios.copy()
-    others[rows, truth] = np.nan
-    different = others[~np.isnan(others)]
+    same, different = split_by_truth(ratios, truth)
     whole, least = cllr(same, different), cllr_min(same, different)
     curve = reliability_curve(same, different)
     return MethodCheck(name, right, len(truth), wilson_interval(right, len(truth)), whole, whole - least, curve)
