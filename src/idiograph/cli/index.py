@@ -167,13 +167,19 @@ def change(opened: Any, delete: list[str], compact: bool) -> None:
 
 
 def calibrate_new_index(opened: Any) -> str:
+    """Learn what scores mean in the index and how often its answers are right; what came of it, in words."""
+    from idiograph.answer.crossvalidate import MAX_TEXTS
+    from idiograph.answer.methods import evidence_of_index
     from idiograph.answer.openset import calibration_of_index
 
     try:
         known = calibration_of_index(opened).calibration
+        note = f"calibrated on {known.same} same-author and {known.different} different-author comparisons"
+        return (
+            note if len(opened.documents) > MAX_TEXTS else f"{note}; {evidence_of_index(opened).known.check.sentence}"
+        )
     except InputError as error:
         return f"not calibrated: {error}"
-    return f"calibrated on {known.same} same-author and {known.different} different-author comparisons"
 
 
 def print_index_note(opened: Any, note: str) -> dict[str, Any]:
