@@ -275,11 +275,13 @@ def wilson_interval(right: int, of: int, z: float = 1.96) -> tuple[float, float]
 
     >>> [round(end, 2) for end in wilson_interval(66, 70)]
     [0.86, 0.98]
+    >>> wilson_interval(70, 70)[1]  # rounding must not take the share itself out of it
+    1.0
     """
     share, room = right / of, z * z / of
     middle = (share + room / 2) / (1 + room)
     half = z / (1 + room) * np.sqrt(share * (1 - share) / of + room / (4 * of))
-    return float(max(middle - half, 0.0)), float(min(middle + half, 1.0))
+    return float(np.clip(middle - half, 0.0, share)), float(np.clip(middle + half, share, 1.0))
 
 
 def reliability_curve(same: Floats, different: Floats, bins: int = 8) -> tuple[tuple[float, float, int], ...]:
