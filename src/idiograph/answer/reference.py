@@ -69,8 +69,8 @@ class ReferencePairs:
     words: int  # that the texts were cut to; 0: whole
 
     def take(self, which: Bools | Longs) -> "ReferencePairs":
-        standings, same, sizes = (each[which] for each in (self.standings, self.same, self.sizes))
-        return ReferencePairs(standings, same, sizes, self.one[which], self.two[which], self.words)
+        texts = (self.one[which], self.two[which])
+        return ReferencePairs(self.standings[which], self.same[which], self.sizes[which], *texts, self.words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -274,10 +274,14 @@ def thin_out(pairs: ReferencePairs, seed: int = 7) -> ReferencePairs:
 
 def join_pairs(parts: Sequence[ReferencePairs]) -> ReferencePairs:
     """The pairs of several lengths as one."""
-    standings, same, sizes, one, two = (
-        np.concatenate([getattr(part, name) for part in parts]) for name in ("standings", "same", "sizes", "one", "two")
+    return ReferencePairs(
+        np.concatenate([part.standings for part in parts]),
+        np.concatenate([part.same for part in parts]),
+        np.concatenate([part.sizes for part in parts]),
+        np.concatenate([part.one for part in parts]),
+        np.concatenate([part.two for part in parts]),
+        0,
     )
-    return ReferencePairs(standings, same, sizes, one, two, 0)
 
 
 def learn_pairs(
