@@ -65,7 +65,7 @@ def test_texts_of_another_kind_get_no_ratio_unless_one_is_wanted(idiograph, tmp_
         (tmp_path / f"{name}.txt").write_text(STORY)
     status, out, _ = idiograph("verify", tmp_path / "a.txt", tmp_path / "b.txt", *model, "--calibration", file)
     assert status == 0
-    assert "No ratio: I and you" in out
+    assert "No ratio, because: I and you" in out
     assert "--reference CORPUS" in " ".join(out.split())
     assert "log10 LR +" not in out.split("Learned from")[0]
     asked = ("verify", tmp_path / "a.txt", tmp_path / "b.txt", *model, "--calibration", file, "--json")

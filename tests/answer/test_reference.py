@@ -1,12 +1,13 @@
 """Two texts among texts of known writers: what a ratio rests on, what it was checked on, and when there is none."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from idiograph.answer.methods import library_of
-from idiograph.answer.reference import learn_population, without_copies
+from idiograph.answer.reference import LengthCheck, learn_population, sure_auc, without_copies
 from idiograph.answer.verify import verify, verify_in_population
 from idiograph.errors import InputError
 from idiograph.rankers.library import Library
@@ -64,7 +65,7 @@ def test_a_ratio_is_bounded_by_the_number_of_pairs_without_a_text_twice(populati
 def test_a_verdict_says_what_it_was_checked_on_and_has_a_probability_only_with_a_prior(population):
     verdict = verify_in_population(*ASKED, population)
     assert verdict.checked == population.check
-    assert [each.words for each in population.check.lengths][0] == 0
+    assert population.check.lengths[0].words == 0
     assert (verdict.probability, verdict.prior_odds) == (None, None)
     saved = json.loads(json.dumps(verdict.to_json()))
     assert saved["checked"]["cllr"] == pytest.approx(population.check.cllr)
@@ -84,7 +85,23 @@ def test_a_reference_whose_labels_mean_nothing_gives_no_ratio():
     verdict = verify(*ASKED, reference=Library(LIBRARY.texts, tuple(map(str, mixed)), "en"))
     assert verdict.llr == 0
     assert verdict.same is None
-    assert any(why.startswith("no ratio, because") or "do not tell" in why for why in verdict.refusals)
+    assert verdict.refusals
+    assert verdict.shares == ()
+
+
+def test_a_length_at_which_ratios_are_worth_nothing_gets_none(population):
+    worthless = replace(population.check.lengths[-1], words=150, cllr=1.01)
+    check = replace(population.check, lengths=(population.check.lengths[0], worthless))
+    assert check.why_silent() is None
+    assert (
+        check.why_silent(150)
+        == "ratios of the reference's texts, cut to 150 words, are no better than none (Cllr 1.01)"
+    )
+
+
+def test_few_texts_do_not_show_surely_that_writers_are_told_apart():
+    row = LengthCheck(0, 20, 60, 0.9, 0.7)
+    assert sure_auc(row, 8) < 0.5 < sure_auc(row, 80)
 
 
 def test_a_reference_of_one_author_is_refused_with_what_is_wanted():

@@ -103,14 +103,29 @@ class PopulationCheck:
     tells_apart: bool
     says: str
 
-    @property
-    def why_silent(self) -> str | None:
-        """Why ratios of this reference are not given, if so."""
+    def why_silent(self, words: int = 0) -> str | None:
+        """Why ratios of texts of this length (that of a check; 0: whole) are not given, if so."""
         if not self.tells_apart:
-            return f"no ratio, because {self.says}"
-        if not self.cllr < 1:
-            return f"no ratio, because ratios among these texts are no better than none (Cllr {self.cllr:.2f})"
+            return (
+                self.says if "do not tell" in self.says else f"{self.says}: these texts do not tell their authors apart"
+            )
+        for row in self.lengths:
+            if row.words in (0, words) and not row.cllr < 1:
+                cut = f"cut to {row.words} words" if row.words else "whole"
+                return f"ratios of the reference's texts, {cut}, are no better than none (Cllr {row.cllr:.2f})"
+        least = sure_auc(self.lengths[0], self.texts)
+        if least <= 0.5:
+            return f"pairs by one hand and by two could not surely be told apart (AUC {self.lengths[0].auc:.2f}, {self.texts} texts)"
         return None
+
+
+def sure_auc(row: LengthCheck, texts: int) -> float:
+    """The lower end of the 95 % interval of an AUC (Hanley and McNeil), as if no text came in two pairs."""
+    pairs = max(texts / 2, 1)
+    area, one, two = row.auc, min(row.same, pairs), min(row.different, pairs)
+    q1, q2 = area / (2 - area), 2 * area**2 / (1 + area)
+    spread = area * (1 - area) + (one - 1) * (q1 - area**2) + (two - 1) * (q2 - area**2)
+    return float(area - 1.96 * np.sqrt(max(spread, 0.0) / max(one * two, 1)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,11 +164,14 @@ class Population:
         one, two = ([self.library.texts[at] for at in places.tolist()] for places in (pairs.one, pairs.two))
         return usual_overlap(one, two)
 
+    def nearest_length(self, size: float) -> int:
+        """The length that was checked which is nearest to a comparison of this size; 0: whole texts."""
+        return min(self.pairs, key=lambda pairs: abs(float(np.median(pairs.sizes)) - size)).words
+
     def compare(self, a: str, b: str) -> ReferenceAnswer:
         """Two new texts: each is asked about with the other among the reference, and the mean counts."""
         size = float(effective_count(count_words(a), count_words(b)))
-        nearest = min(self.pairs, key=lambda pairs: abs(float(np.median(pairs.sizes)) - size))
-        among = cut_library(self.library, nearest.words)
+        among = cut_library(self.library, self.nearest_length(size))
         joined = replace(among, texts=(*among.texts, a, b), authors=(*among.authors, *UNKNOWN_AUTHORS))
         evidence = LibraryEvidence(joined, cheap_methods())
         at, other = len(among), len(among) + 1

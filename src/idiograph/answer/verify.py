@@ -273,10 +273,10 @@ def verify_in_population(a: str, b: str, population: Population, prior_odds: flo
     """Compare two texts among the texts of a reference."""
     for text in (a, b):
         text_passages(text)  # refuses what is too short
-    why = population.check.why_silent
+    lengths = (count_words(a), count_words(b))
+    why = population.check.why_silent(population.nearest_length(float(effective_count(*lengths))))
     refusals = ([why] if why else []) + foreign_to(population.library, (a, b))
     found = population.compare(a, b)
-    lengths = (count_words(a), count_words(b))
     shared = word_overlap(content_words(a), content_words(b))
     topical = shared > population.usual_overlap
     llr = 0.0 if refusals else found.llr

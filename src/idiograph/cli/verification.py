@@ -150,7 +150,7 @@ def print_verdict(v: Any) -> None:
 
 
 def print_silence(v: Any) -> None:
-    out.print(f"No ratio: {'; '.join(v.refusals)}.", style="bold", highlight=False)
+    out.print(f"No ratio, because: {'; '.join(v.refusals)}.", style="bold", highlight=False)
     if not v.checked:
         ways = "Give texts like yours whose writers are known: --reference CORPUS."
         out.print(
