@@ -4,7 +4,15 @@ import json
 
 import pytest
 
-from idiograph.answer.kinds import kind_rates, ranges_of_texts, unlike_ranges
+from idiograph.answer.kinds import (
+    KindClassifier,
+    kind_features,
+    kind_of_papers,
+    kind_rates,
+    kind_windows,
+    ranges_of_texts,
+    unlike_ranges,
+)
 from idiograph.answer.pairs import open_mixture, open_pairs, split_label
 from idiograph.errors import SpecError
 from idiograph.recipe import CalibrateRecipe
@@ -57,16 +65,59 @@ def test_texts_of_another_kind_get_no_ratio_unless_one_is_wanted(idiograph, tmp_
         (tmp_path / f"{name}.txt").write_text(STORY)
     status, out, _ = idiograph("verify", tmp_path / "a.txt", tmp_path / "b.txt", *model, "--calibration", file)
     assert status == 0
-    assert "No answer" in out
-    assert "log10 LR +" not in out.split("Note:")[0]
-    assert "of another kind than those of the calibration" in " ".join(out.split())
+    assert "No ratio, because: I and you" in out
+    assert "--reference CORPUS" in " ".join(out.split())
+    assert "log10 LR +" not in out.split("Learned from")[0]
     asked = ("verify", tmp_path / "a.txt", tmp_path / "b.txt", *model, "--calibration", file, "--json")
     silent, anyway = (json.loads(idiograph(*asked, *more)[1]) for more in ((), ("--anyway",)))
-    assert (silent["llr"], silent["same"], bool(silent["outside"])) == (0, None, True)
-    assert silent["probability"] == 0.5  # what the prior odds say
+    assert (silent["llr"], silent["same"], bool(silent["refusals"])) == (0, None, True)
+    assert silent["probability"] is None  # nobody gave prior odds
     assert anyway["llr"] > 0
-    assert not anyway["outside"]
+    assert not anyway["refusals"]
+    assert any("of another kind" in note for note in anyway["warnings"])
     assert anyway["score"] == silent["score"]
+
+
+ABSTRACT = (
+    "We propose a method for the estimation of parameters in linear models with correlated errors, and show that the "
+    "resulting estimator is consistent under weak assumptions. Experiments on several data sets demonstrate that the "
+    "proposed approach outperforms previous methods in terms of accuracy, while the computational cost is comparable. "
+    "We discuss the implications of these results for the analysis of large data."
+)
+
+
+def test_a_paper_reads_like_papers_and_an_essay_or_a_story_does_not():
+    known = kind_of_papers()
+    assert known.strange([ABSTRACT]) == []
+    assert known.strange([STORY, ABSTRACT]) == ["1 of 2 texts do not read like scholarly papers or abstracts"]
+    assert all(known.strange([text]) for text in ESSAYS[::6])
+
+
+def test_a_text_in_another_language_is_of_another_kind():
+    french = (
+        "Nous proposons une méthode pour estimer les paramètres de modèles linéaires dont les erreurs dépendent. " * 4
+    )
+    assert kind_of_papers().strange([french]) == ["text in fr, there only en"]
+
+
+def test_a_kind_score_is_the_mean_of_a_long_text_s_windows():
+    known = KindClassifier("kind", "en", ("word",), (1.0, *[0.0] * 677), 0.0, 0.0)
+    assert known.score("word " * 60) == pytest.approx(1.0)
+    assert known.score("word " * 400 + "other " * 400) == pytest.approx(0.5)
+    assert [len(each) for each in kind_windows("word " * 800)] == [400, 400]
+    assert len(kind_windows("word " * 40_000)) == 12
+    assert kind_features(["word", "other"], ("word",))[:2] == pytest.approx([0.5**0.5] * 2)
+
+
+def test_the_federalist_papers_get_no_ratio_from_a_calibration_on_papers(shared):
+    import io
+
+    import pyarrow as pa
+
+    with pa.input_stream(str(shared / "corpora" / "federalist.jsonl.zst"), compression="zstd") as stream:
+        texts = [json.loads(line)["text"] for line in io.TextIOWrapper(stream, encoding="utf8")]
+    known = kind_of_papers()
+    assert all(known.strange([text]) for text in texts[::4])
 
 
 def test_a_mixture_has_the_pairs_of_every_folder_and_names_them(anthology_corpus):
@@ -98,3 +149,4 @@ def test_a_calibration_that_comes_with_the_package_is_for_the_model_that_does():
     assert known.calibration.same >= 100
     assert "/" not in known.calibration.source.replace(" (", "")  # names of corpora, not places on somebody's disk
     assert set(known.about["register"]) == set(kind_rates("One text."))
+    assert known.about["kind"] == "papers"

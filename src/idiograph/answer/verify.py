@@ -1,14 +1,15 @@
 """One writer or two? A calibrated likelihood ratio for two texts or two collections: evidence, not a verdict, and it may
-abstain. What a score means is learned from known pairs and kept beside the model."""
+abstain. What a score means is learned from the texts of a reference, or from known pairs and kept beside the model; without
+either, and for texts unlike those that it was learned from, there is no ratio."""
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-from idiograph.answer.kinds import ranges_of_texts, unlike_ranges
+from idiograph.answer.kinds import kind_of_papers, ranges_of_texts, unlike_ranges
 from idiograph.answer.likelihood import (
     INCONCLUSIVE,
     Calibration,
@@ -20,6 +21,15 @@ from idiograph.answer.likelihood import (
     times,
 )
 from idiograph.answer.pairs import TextPair, draw_pairs
+from idiograph.answer.reference import (
+    MethodShare,
+    Population,
+    PopulationCheck,
+    Reference,
+    foreign_to,
+    learn_population,
+    read_reference,
+)
 from idiograph.answer.scores import pair_scores, text_passages, text_score, word_counts
 from idiograph.corpus.corpus import Corpus
 from idiograph.errors import ArtifactError, InputError, ModelError
@@ -34,6 +44,8 @@ from idiograph.types import Document
 
 CALIBRATION_FILE = "calibration.json"
 MAKE = "idiograph calibrate MODEL CORPUS"
+PAPERS_AND_ABSTRACTS = "papers"  # the kind of a calibration whose texts read like papers
+SHARE_OF_PAPERS = 0.9  # of a calibration's texts that must read like papers, to be one for papers
 SMALL_COLLECTION = CalibrateRecipe(per_author=10, different=4, lengths=(120, 240, 480, 1920))  # a few dozen texts
 
 
@@ -44,6 +56,16 @@ class PairCalibration:
     calibration: Calibration
     usual_overlap: float
     about: dict[str, Any] = field(default_factory=dict)  # preset, languages, kind of text, recipe, date
+
+    def strange(self, texts: Sequence[str]) -> list[str]:
+        """How texts differ in kind from those that this was learned from; nothing where they do not."""
+        if self.about.get("kind") == PAPERS_AND_ABSTRACTS:
+            return kind_of_papers().strange(texts)
+        return unlike_ranges(texts, self.about.get("register") or {})
+
+    def for_any_kind(self) -> "PairCalibration":
+        """The same, giving a ratio for texts of any kind, with a note."""
+        return replace(self, about={**self.about, "any_kind": True})
 
     def to_json(self) -> dict[str, Any]:
         about = {"calibration": self.calibration.to_json(), "usual_overlap": self.usual_overlap}
@@ -61,7 +83,8 @@ class PairCalibration:
 class Verdict:
     """What the comparison of two texts says. `same` is None where it abstains.
 
-    `outside` names how the texts differ in kind from those of the calibration. They then have no ratio, which is a ratio of 1.
+    `refusals` say why there is no ratio, if so: a ratio of 1. There is a probability where the reader gave prior odds, and
+    `checked` is what the ratio was checked on where a reference was given.
     """
 
     score: float
@@ -69,14 +92,16 @@ class Verdict:
     words: str
     times: str
     same: bool | None
-    probability: float
-    prior_odds: float
+    probability: float | None
+    prior_odds: float | None
     overlap: float
     topic_warning: bool
-    outside: tuple[str, ...]
+    refusals: tuple[str, ...]
     warnings: tuple[str, ...]
     lengths: tuple[int, int]  # words
     calibration: Calibration
+    checked: PopulationCheck | None = None
+    shares: tuple[MethodShare, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -96,12 +121,14 @@ def learn_from_pairs(
     known = score_known_pairs(pairs, ranker, progress)
     name = ranker.fingerprint if isinstance(ranker, Style) else ranker.name
     shared = usual_overlap([p.a for p in pairs if not p.same], [p.b for p in pairs if not p.same])
+    texts = sorted({text for p in pairs if p.same for text in (p.a, p.b)})
     about = {
         "preset": preset,
         "recipe": recipe.model_dump(mode="json"),
         "created": timestamp(),
         "languages": main_languages(pairs),
-        "register": ranges_of_texts(sorted({text for p in pairs if p.same for text in (p.a, p.b)})),
+        "register": ranges_of_texts(texts),
+        "kind": kind_of_texts(texts),
     }
     return PairCalibration(fit_scores(known, name, source, recipe.method), shared, about)
 
@@ -112,6 +139,13 @@ def score_known_pairs(pairs: Sequence[TextPair], ranker: Ranker, progress: Progr
 
     scores = pair_scores(pairs, ranker, progress)
     return Scored(scores, effective_count(*word_counts(pairs)), np.array([p.same for p in pairs]))
+
+
+def kind_of_texts(texts: Sequence[str]) -> str:
+    """The kind that nearly all of some texts are, where it is one that can be told; else ""."""
+    known = kind_of_papers()
+    like = sum(not known.strange([text]) for text in texts)
+    return PAPERS_AND_ABSTRACTS if texts and like >= SHARE_OF_PAPERS * len(texts) else ""
 
 
 def main_languages(pairs: Sequence[TextPair]) -> list[str]:
@@ -184,44 +218,87 @@ def verify(
     b: str | Sequence[str],
     style: Style | None = None,
     known: PairCalibration | None = None,
-    prior_odds: float = 1.0,
+    prior_odds: float | None = None,
     *,
-    anyway: bool = False,
+    reference: Reference | None = None,
 ) -> Verdict:
     """Compare two texts, or two collections of texts; `prior_odds` are the reader's own, before seeing the texts.
 
-    Without a `style` the model that comes with the package compares them, and without a calibration `known` the one that
-    lies beside the model says what the score means, or one on the built-in essays. Texts of another kind than those of
-    the calibration get no ratio, unless one is wanted `anyway`.
+    With a `reference` (documents, a corpus, an index) its texts are the population: what likeness is worth, and how often
+    that is right, is learned there. Without one a model compares, the one that comes with the package if no `style` is
+    given. What its score means is said by the calibration `known`, or else by the one beside the model; texts of another
+    kind than those of the calibration get no ratio.
     """
-    if prior_odds <= 0:
+    if prior_odds is not None and prior_odds <= 0:
         raise InputError(f"prior odds must be above 0, but got {prior_odds:g}")
     one, two = as_texts(a), as_texts(b)
+    if reference is not None:
+        joined = ["\n\n".join(each) for each in (one, two)]
+        population = learn_population(read_reference(reference), joined)
+        return verify_in_population(joined[0], joined[1], population, prior_odds)
     passages = [[p for text in each for p in text_passages(text)] for each in (one, two)]
     style = style or shipped_style()
+    refusals = [] if known or has_calibration(style) else ["no calibration lies beside the model"]
     known = known or calibration_of_model(style)
     score = text_score(*map(style.encode, passages))
     lengths = (sum(map(count_words, one)), sum(map(count_words, two)))
     size = float(effective_count(*lengths))
-    strange = unlike_ranges(one + two, known.about.get("register") or {})
-    llr = 0.0 if strange and not anyway else known.calibration.llr(score, size)
+    strange = known.strange(one + two)
+    refusals += [] if known.about.get("any_kind") else strange
+    llr = 0.0 if refusals else known.calibration.llr(score, size)
     shared = word_overlap(*(content_words(" ".join(each)) for each in (one, two)))
     topical = shared > known.usual_overlap
+    notes = caveats_of(one + two, llr, size, shared if topical else None, known)
+    if strange and not refusals:
+        notes.append(f"the texts are of another kind than those of the calibration ({'; '.join(strange)})")
+    about = {"overlap": shared, "topic_warning": topical, "lengths": lengths, "calibration": known.calibration}
+    return conclude(score, llr, prior_odds, refusals=tuple(refusals), warnings=tuple(notes), **about)
+
+
+def conclude(score: float, llr: float, prior_odds: float | None, **rest: Any) -> Verdict:
+    """What a ratio says, in words."""
     return Verdict(
         score=score,
         llr=llr,
         words=ratio_in_words(llr),
         times=times(llr),
         same=None if abs(llr) < INCONCLUSIVE else llr > 0,
-        probability=posterior(llr, prior_odds),
+        probability=None if prior_odds is None else posterior(llr, prior_odds),
         prior_odds=prior_odds,
+        **rest,
+    )
+
+
+def verify_in_population(a: str, b: str, population: Population, prior_odds: float | None = None) -> Verdict:
+    """Compare two texts among the texts of a reference."""
+    for text in (a, b):
+        text_passages(text)  # refuses what is too short
+    lengths = (count_words(a), count_words(b))
+    why = population.check.why_silent(population.nearest_length(float(effective_count(*lengths))))
+    refusals = ([why] if why else []) + foreign_to(population.library, (a, b))
+    found = population.compare(a, b)
+    shared = word_overlap(content_words(a), content_words(b))
+    topical = shared > population.usual_overlap
+    llr = 0.0 if refusals else found.llr
+    known = population.weights.calibration
+    notes = caveats_of_length(llr, float(effective_count(*lengths)), shared if topical else None, known)
+    return conclude(
+        found.score,
+        llr,
+        prior_odds,
+        refusals=tuple(refusals),
+        warnings=tuple(notes),
         overlap=shared,
         topic_warning=topical,
-        outside=() if anyway else tuple(strange),
-        warnings=tuple(caveats_of(one + two, llr, size, shared if topical else None, known, strange)),
         lengths=lengths,
-        calibration=known.calibration,
+        calibration=known,
+        checked=population.check,
+        shares=() if refusals else found.shares,
     )
+
+
+def has_calibration(style: Style) -> bool:
+    return bool(style.folder and (style.folder / CALIBRATION_FILE).is_file())
 
 
 def as_texts(texts: str | Sequence[str]) -> list[str]:
@@ -233,29 +310,33 @@ def as_texts(texts: str | Sequence[str]) -> list[str]:
 
 
 def caveats_of(
-    texts: Sequence[str], llr: float, size: float, shared: float | None, known: PairCalibration, strange: Sequence[str]
+    texts: Sequence[str], llr: float, size: float, shared: float | None, known: PairCalibration
 ) -> list[str]:
-    """What a reader must know before trusting the ratio."""
+    """What a reader must know before trusting the ratio of a model."""
     from idiograph.text.language import identify
 
-    caveats = []
-    least, most = known.calibration.sizes
-    if size < least - 0.1:
-        caveats.append(f"the texts are shorter than any that the calibration saw ({10**size:.0f} words count)")
-    if size > most + 0.3:
-        caveats.append("the texts are longer than any that the calibration saw: the ratio is on the safe side")
+    caveats = caveats_of_length(llr, size, shared, known.calibration)
     languages = known.about.get("languages") or []
     foreign = {lang for lang, sure in map(identify, texts) if sure > 0.9} - set(languages)
     if languages and foreign:
         caveats.append(
             f"the calibration is for {', '.join(languages)}, but there is text in {', '.join(sorted(foreign))}"
         )
-    if strange:
-        caveats.append(f"the texts are of another kind than those of the calibration ({'; '.join(strange)})")
+    return caveats
+
+
+def caveats_of_length(llr: float, size: float, shared: float | None, known: Calibration) -> list[str]:
+    """What the lengths, the shared words and the bounds mean for the ratio."""
+    caveats = []
+    least, most = known.sizes
+    if size < least - 0.1:
+        caveats.append(f"the texts are shorter than any that the ratio was learned from ({10**size:.0f} words count)")
+    if size > most + 0.3:
+        caveats.append("the texts are longer than any that the ratio was learned from")
     if shared is not None and llr > 0:
         caveats.append(
             f"the texts share {shared:.0%} of their content words: topic alone could explain the resemblance"
         )
-    if llr in (known.calibration.low, known.calibration.high):
-        caveats.append("the ratio is at the bound that the calibration pairs support; it may be stronger")
+    if llr in (known.low, known.high):
+        caveats.append("the ratio is the furthest that the known pairs support")
     return caveats

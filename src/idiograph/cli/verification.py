@@ -1,11 +1,13 @@
 """Commands about one writer or two: verify, calibrate, and what `evaluate --verify` does."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.table import Table
+from rich.text import Text
 
 from idiograph.cli.attribution import list_candidates, long_enough
 from idiograph.cli.checks import (
@@ -32,7 +34,7 @@ from idiograph.cli.shared import (
     say,
     settings,
 )
-from idiograph.errors import ArtifactError
+from idiograph.errors import ArtifactError, SpecError
 
 Label = Annotated[str | None, typer.Option(help="Who counts as the writer: identified, set, first, last or single.")]
 Split = Annotated[list[str] | None, typer.Option(help="Take people of this split of `mine`; may be repeated.")]
@@ -43,11 +45,18 @@ def verify_command(
         Path, typer.Argument(help="A text file, a folder of .txt files by one hand, or - for standard input.")
     ],
     b: Annotated[Path, typer.Argument(help="Another.")],
+    reference: Annotated[
+        str | None,
+        typer.Option(help="Texts of known writers to compare among: a corpus, an index, a folder of Author_title.txt."),
+    ] = None,
     corpus_folder: Annotated[
-        Path | None, typer.Option("--corpus", help="Calibrate on this corpus folder instead of what the model has.")
+        Path | None, typer.Option("--corpus", help="Calibrate the model on this corpus folder.")
     ] = None,
     calibration: Annotated[Path | None, typer.Option(help="A file that `calibrate -o` wrote.")] = None,
-    prior: Annotated[float, typer.Option(help="Your odds that one person wrote both, before this.", min=1e-9)] = 1.0,
+    prior: Annotated[
+        float | None,
+        typer.Option(help="Your odds that one person wrote both, before this; gives a probability.", min=1e-9),
+    ] = None,
     anyway: Annotated[bool, typer.Option("--anyway", help="A ratio for texts of another kind, too.")] = False,
     model: Model = "default",
     patch: Patch = None,
@@ -62,32 +71,77 @@ def verify_command(
     settings(preset, None, {})
     if corpus_folder:
         check_folder(corpus_folder, "corpus")
+    if reference:
+        check_sources([reference])
+    if reference and (corpus_folder or calibration or anyway):
+        raise SpecError("--reference takes the place of --corpus, --calibration and --anyway; give it without them")
+    one, two = ([long_enough(file, lang) for file in list_candidates(path)] for path in (a, b))
+    if reference:
+        opened = open_reference(reference, lambda: open_style(model, patch, keep))
+        verdict, about = verify_among(one, two, opened, prior), {"reference": reference}
+    else:
+        style = open_style(model, patch, keep)
+        verdict, about = verify_by_model(
+            one, two, style, calibration_for(style, corpus_folder, calibration, preset), prior, anyway
+        )
+    say({**verdict.to_json(), "about": about}, as_json, lambda: print_verdict(verdict))
 
-    from idiograph.answer.verify import calibrate_on_documents, calibration_of_model, open_calibration
-    from idiograph.answer.verify import verify as verify_
+
+def calibration_for(style: Any, corpus_folder: Path | None, calibration: Path | None, preset: str) -> Any:
+    """What the options name; None for what lies beside the model."""
+    from idiograph.answer.verify import calibrate_on_documents, calibration_of_model, has_calibration, open_calibration
     from idiograph.corpus.corpus import Corpus
 
-    one, two = ([long_enough(file, lang) for file in list_candidates(path)] for path in (a, b))
-    corpus = Corpus(corpus_folder) if corpus_folder else None
-    style = open_style(model, patch, keep)
-    with err.status("calibrating"):
-        if corpus:
-            known = calibrate_on_documents(corpus, style, str(corpus_folder))
-        elif calibration:
-            known = open_calibration(calibration, style, preset)
-        else:
-            known = calibration_of_model(style, preset)
-    verdict = verify_(one, two, style, known, prior, anyway=anyway)
-    say({**verdict.to_json(), "about": known.about}, as_json, lambda: print_verdict(verdict))
+    if corpus_folder:
+        with err.status("calibrating"):
+            return calibrate_on_documents(Corpus(corpus_folder), style, str(corpus_folder))
+    if calibration:
+        return open_calibration(calibration, style, preset)
+    return calibration_of_model(style, preset) if has_calibration(style) else None
+
+
+def verify_by_model(
+    one: list[str], two: list[str], style: Any, known: Any, prior: float | None, anyway: bool
+) -> tuple[Any, Any]:
+    """The verdict and what the calibration says of itself."""
+    from idiograph.answer.verify import calibration_of_model, verify
+
+    if anyway:
+        known = (known or calibration_of_model(style)).for_any_kind()
+    with err.status("comparing"):
+        verdict = verify(one, two, style, known, prior)
+    return verdict, (known or calibration_of_model(style)).about
+
+
+def verify_among(one: list[str], two: list[str], reference: Any, prior: float | None) -> Any:
+    """The verdict that a reference gives."""
+    from idiograph.answer.verify import verify
+
+    with err.status("comparing the texts of the reference"):
+        return verify(one, two, prior_odds=prior, reference=reference)
+
+
+def open_reference(source: str, style: Callable[[], Any]) -> Any:
+    """The documents of a corpus or of texts, or an index, which wants its model."""
+    from idiograph.corpus.corpus import read_library
+    from idiograph.index.index import Index
+    from idiograph.store import MANIFEST
+
+    folder = Path(source)
+    if (folder / MANIFEST).is_file() and json.loads((folder / MANIFEST).read_text("utf-8")).get("kind") == "index":
+        return Index.open(folder, style())
+    return read_library(source)
 
 
 def print_verdict(v: Any) -> None:
-    (print_silence if v.outside else print_ratio)(v)
+    (print_silence if v.refusals else print_ratio)(v)
     for warning in v.warnings:
         out.print(f"Note: {warning}.", style="yellow", highlight=False)
+    if v.checked:
+        print_checked(v.checked)
     known = v.calibration
     out.print(
-        f"Calibrated on {known.same} same-author and {known.different} different-author pairs of {known.source}; "
+        f"Learned from {known.same} same-author and {known.different} different-author pairs of {known.source}; "
         f"log10 LR from {known.low:+.2f} to {known.high:+.2f}. "
         "It holds for texts like those. Evidence, not a verdict.",
         style="dim",
@@ -96,9 +150,12 @@ def print_verdict(v: Any) -> None:
 
 
 def print_silence(v: Any) -> None:
-    out.print("No answer: what the score means was learned from texts of another kind.", style="bold", highlight=False)
-    ways = "Calibrate on texts like yours (--corpus, or idiograph calibrate), or ask again with --anyway."
-    out.print(f"The score is {v.score:.3f}. {ways}", highlight=False)
+    out.print(f"No ratio, because: {'; '.join(v.refusals)}.", style="bold", highlight=False)
+    if not v.checked:
+        ways = "Give texts like yours whose writers are known: --reference CORPUS."
+        out.print(
+            f"What the model's score ({v.score:.3f}) means was not learned from such texts. {ways}", highlight=False
+        )
 
 
 def print_ratio(v: Any) -> None:
@@ -106,8 +163,35 @@ def print_ratio(v: Any) -> None:
     out.print(f"The resemblance is {v.times}.", highlight=False)
     if v.same is None:
         out.print("That is too little to say either way.", highlight=False)
-    odds = f"With prior odds of {v.prior_odds:g}:1 that one person wrote both: {v.probability:.0%}."
-    out.print(odds, highlight=False)
+    if v.probability is not None:
+        odds = f"With your prior odds of {v.prior_odds:g}:1 that one person wrote both: {v.probability:.0%}."
+        out.print(odds, highlight=False)
+    for each in v.shares:
+        if abs(each.share) >= 0.005:
+            out.print(f"  {each.share:+.2f}  {each.method}", highlight=False)
+        for said, sign in (("alike in", 1), ("unlike in", -1)):
+            named = ", ".join(f"“{feature}”" for feature, share in each.features if share * sign > 0)
+            if named:
+                out.print(Text(f"         {said} {named}"), soft_wrap=True)
+
+
+def print_checked(checked: Any) -> None:
+    """What the ratio was checked on, by length of text."""
+    whose = f"{checked.texts} texts by {checked.authors} authors ({checked.lang})"
+    head = f"Checked on {whose}, each pair by weights that saw neither text"
+    table = Table("texts cut to", title=head)
+    for column in ("one hand", "two hands", "Cllr", "AUC"):
+        table.add_column(column, justify="right")
+    for row in checked.lengths:
+        cut = f"{row.words} words" if row.words else "whole"
+        table.add_row(cut, str(row.same), str(row.different), f"{row.cllr:.2f}", f"{row.auc:.2f}")
+    out.print(table)
+    curve = Table("promised", title="probability of one hand, at even odds")
+    curve.add_column("came true", justify="right")
+    curve.add_column("pairs", justify="right")
+    for promised, true, count in checked.reliability:
+        curve.add_row(f"{promised:.0%}", f"{true:.0%}", str(count))
+    out.print(curve)
 
 
 def calibrate_command(

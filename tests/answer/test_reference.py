@@ -1,0 +1,128 @@
+"""Two texts among texts of known writers: what a ratio rests on, what it was checked on, and when there is none."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from idiograph.answer.methods import library_of
+from idiograph.answer.reference import LengthCheck, learn_population, sure_auc, without_copies
+from idiograph.answer.verify import verify, verify_in_population
+from idiograph.errors import InputError
+from idiograph.rankers.library import Library
+from idiograph.synth.anthology import anthology
+
+ESSAYS = list(anthology())
+LIBRARY = library_of(ESSAYS)
+ASKED = (ESSAYS[0].text, ESSAYS[1].text)
+
+
+@pytest.fixture(scope="module")
+def population():
+    return learn_population(LIBRARY, ASKED)
+
+
+@pytest.fixture(scope="module")
+def answer(population):
+    return population.compare(*ASKED)
+
+
+def test_the_texts_in_question_are_no_part_of_the_reference(population):
+    assert len(population.library) == len(ESSAYS) - 2
+    assert not set(ASKED) & set(population.library.texts)
+
+
+def test_a_text_that_holds_another_is_a_copy_of_it():
+    part = " ".join(ASKED[0].split()[20:120])
+    kept = without_copies(LIBRARY, [part])
+    assert ASKED[0] not in kept.texts
+    assert len(kept) == len(LIBRARY) - 1
+    again = without_copies(Library((part, ESSAYS[5].text), ("a", "b"), "en"), [ASKED[0]])
+    assert again.texts == (ESSAYS[5].text,)
+
+
+def test_what_methods_add_sums_to_the_ratio(answer):
+    assert sum(each.share for each in answer.shares) == pytest.approx(answer.llr)
+
+
+def test_features_say_what_makes_texts_alike_and_unlike(answer):
+    named = [each for each in answer.shares if each.features]
+    assert named
+    assert all(abs(share) > 0 for each in named for _, share in each.features)
+
+
+def test_the_order_of_the_two_texts_does_not_matter(population, answer):
+    assert population.compare(*ASKED[::-1]).llr == pytest.approx(answer.llr, abs=1e-6)
+
+
+def test_a_ratio_is_bounded_by_the_number_of_pairs_without_a_text_twice(population):
+    reach = np.log10(len(population.library) / 2)
+    assert -reach <= population.weights.calibration.low
+    assert population.weights.calibration.high <= reach
+
+
+def test_a_verdict_says_what_it_was_checked_on_and_has_a_probability_only_with_a_prior(population):
+    verdict = verify_in_population(*ASKED, population)
+    assert verdict.checked == population.check
+    assert population.check.lengths[0].words == 0
+    assert (verdict.probability, verdict.prior_odds) == (None, None)
+    saved = json.loads(json.dumps(verdict.to_json()))
+    assert saved["checked"]["cllr"] == pytest.approx(population.check.cllr)
+    given = verify_in_population(*ASKED, population, 1.0)
+    assert given.probability == pytest.approx(1 / (1 + 10**-verdict.llr))
+
+
+def test_text_in_another_language_than_the_reference_gets_no_ratio(population):
+    french = "Les marées sont mesurées depuis longtemps dans les ports, mais on les prédit encore assez mal. " * 8
+    verdict = verify_in_population(french, ASKED[0], population)
+    assert verdict.llr == 0
+    assert "text in fr, the reference is in en" in verdict.refusals
+
+
+def test_a_reference_whose_labels_mean_nothing_gives_no_ratio():
+    mixed = np.random.default_rng(3).permutation(LIBRARY.authors)
+    verdict = verify(*ASKED, reference=Library(LIBRARY.texts, tuple(map(str, mixed)), "en"))
+    assert verdict.llr == 0
+    assert verdict.same is None
+    assert verdict.refusals
+    assert verdict.shares == ()
+
+
+def test_a_length_at_which_ratios_are_worth_nothing_gets_none(population):
+    worthless = replace(population.check.lengths[-1], words=150, cllr=1.01)
+    check = replace(population.check, lengths=(population.check.lengths[0], worthless))
+    assert check.why_silent() is None
+    assert (
+        check.why_silent(150)
+        == "ratios of the reference's texts, cut to 150 words, are no better than none (Cllr 1.01)"
+    )
+
+
+def test_few_texts_do_not_show_surely_that_writers_are_told_apart():
+    row = LengthCheck(0, 20, 60, 0.9, 0.7)
+    assert sure_auc(row, 8) < 0.5 < sure_auc(row, 80)
+
+
+def test_a_reference_of_one_author_is_refused_with_what_is_wanted():
+    one = Library(tuple(d.text for d in ESSAYS[2:5]), ("a",) * 3, "en")
+    with pytest.raises(InputError, match="3 texts by 1 authors, .* give at least two texts each of several authors"):
+        verify(*ASKED, reference=one)
+
+
+def test_hamilton_and_madison_differ_in_upon(shared):
+    import io
+
+    import pyarrow as pa
+
+    with pa.input_stream(str(shared / "corpora" / "federalist.jsonl.zst"), compression="zstd") as stream:
+        rows = [json.loads(line) for line in io.TextIOWrapper(stream, encoding="utf8")]
+    signed = [row for row in rows if [a["name"] for a in row["authors"]] in (["Hamilton"], ["Madison"], ["Jay"])]
+    library = Library(tuple(row["text"] for row in signed), tuple(row["authors"][0]["name"] for row in signed), "en")
+    text = {row["id"].split("-")[-1].split(":")[-1].split("/")[-1].lstrip("0"): row["text"] for row in signed}
+    verdict = verify(text["65"], text["39"], reference=library)
+    assert verdict.llr < 0
+    assert verdict.checked is not None
+    assert verdict.checked.cllr < 1
+    unlike = {feature for each in verdict.shares for feature, share in each.features if share < 0}
+    assert "upon" in unlike
