@@ -21,8 +21,7 @@ from typing import Any
 import numpy as np
 
 from idiograph.answer.likelihood import INCONCLUSIVE, Scored, cross_fit, effective_count, fit_scores
-from idiograph.answer.pairs import TextPair, draw_pairs
-from idiograph.answer.scores import pair_scores, word_counts
+from idiograph.answer.pairs import TextPair, draw_pairs, pair_scores, word_counts
 from idiograph.corpus.corpus import Corpus
 from idiograph.evaluate.verification import Judged, Verification, measure_verification, verification_as_markdown
 from idiograph.loading import load_ranker

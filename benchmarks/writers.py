@@ -16,9 +16,8 @@ from verify import recipe_of
 
 from idiograph.answer.authors import IndexAuthors
 from idiograph.answer.likelihood import Scored, cross_fit, effective_count
-from idiograph.answer.pairs import TextPair, draw_pairs
+from idiograph.answer.pairs import TextPair, draw_pairs, text_passages
 from idiograph.answer.ranking import everybody_ranking
-from idiograph.answer.scores import text_passages
 from idiograph.corpus.corpus import Corpus
 from idiograph.loading import load
 from idiograph.measures.likelihood import auc, cllr, cllr_min

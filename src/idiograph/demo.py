@@ -13,8 +13,8 @@ import numpy as np
 from idiograph.answer.attribute import Candidate, attribute
 from idiograph.answer.explain import explain
 from idiograph.answer.likelihood import Scored, cross_fit, effective_count, ratio_in_words
+from idiograph.answer.pairs import score_matrix
 from idiograph.answer.report import linked_page
-from idiograph.answer.scores import score_matrix
 from idiograph.corpus.corpus import Corpus, build_corpus
 from idiograph.corpus.readers import read_documents
 from idiograph.evaluate.report import Report

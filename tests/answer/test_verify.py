@@ -7,8 +7,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from idiograph.answer.pairs import PairDrawing, draw_pairs, open_pairs
-from idiograph.answer.scores import pair_scores, read_passages, score_matrix, text_passages, text_score
+from idiograph.answer.pairs import (
+    PairDrawing,
+    draw_pairs,
+    open_pairs,
+    pair_scores,
+    read_passages,
+    score_matrix,
+    text_passages,
+    text_score,
+)
 from idiograph.answer.verify import (
     PairCalibration,
     calibrate_on_documents,
@@ -115,7 +123,7 @@ def test_the_score_of_two_texts_is_that_of_all_their_patches_together(style, mon
     one, two = (Patches(p.vectors, np.array([len(p.vectors)]), p.chars) for p in both)
     expected = float(symmetric(one, two)[0, 0])
     assert text_score(*both) == pytest.approx(expected, abs=1e-6)
-    monkeypatch.setattr("idiograph.answer.scores.SIMILARITIES_PER_TILE", 1000)  # a few rows at a time
+    monkeypatch.setattr("idiograph.answer.pairs.SIMILARITIES_PER_TILE", 1000)  # a few rows at a time
     assert text_score(*both) == pytest.approx(expected, abs=1e-6)
     assert len(both[0]) == len(text_passages(texts[0]))
 

@@ -13,8 +13,8 @@ from idiograph.answer.evidence import author_standings
 from idiograph.answer.likelihood import Calibration, effective_count, ratio_in_words
 from idiograph.answer.methods import MODEL, evidence_of_index
 from idiograph.answer.openset import IndexCalibration, OpenSetAnswer, calibration_of_index, open_answer
+from idiograph.answer.pairs import text_passages
 from idiograph.answer.ranking import Matches, Ranking, rank_candidates
-from idiograph.answer.scores import text_passages
 from idiograph.errors import InputError
 from idiograph.index.index import Index, Passage
 from idiograph.text.copies import Copy, find_copies

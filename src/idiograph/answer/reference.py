@@ -12,7 +12,6 @@ from functools import cached_property
 import numpy as np
 
 from idiograph.answer.authors import author_sets_of
-from idiograph.answer.copies import find_copies
 from idiograph.answer.crossvalidate import (
     MIN_AUTHORS_TO_LEAVE_OUT,
     CrossValidation,
@@ -43,6 +42,7 @@ from idiograph.errors import InputError
 from idiograph.index.index import Index
 from idiograph.measures.likelihood import auc, cllr, cllr_min
 from idiograph.rankers.library import Library
+from idiograph.text.copies import find_copies
 from idiograph.text.language import identify
 from idiograph.text.passages import count_words
 from idiograph.types import Document
@@ -115,7 +115,8 @@ class PopulationCheck:
                 return f"ratios of the reference's texts, {cut}, are no better than none (Cllr {row.cllr:.2f})"
         least = sure_auc(self.lengths[0], self.texts)
         if least <= 0.5:
-            return f"pairs by one hand and by two could not surely be told apart (AUC {self.lengths[0].auc:.2f}, {self.texts} texts)"
+            facts = f"AUC {self.lengths[0].auc:.2f}, {self.texts} texts"
+            return f"pairs by one hand and by two could not surely be told apart ({facts})"
         return None
 
 

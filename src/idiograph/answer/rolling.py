@@ -15,8 +15,8 @@ from idiograph.answer.attribute import size_of
 from idiograph.answer.authors import author_sets_of
 from idiograph.answer.likelihood import Calibration
 from idiograph.answer.openset import calibration_of_index
+from idiograph.answer.pairs import MIN_WORDS_TO_COMPARE
 from idiograph.answer.ranking import Ranking, rank_candidates, rank_each
-from idiograph.answer.scores import MIN_WORDS_TO_COMPARE
 from idiograph.errors import InputError, TooShort
 from idiograph.index.index import Index
 from idiograph.text.passages import count_words, cut_passages

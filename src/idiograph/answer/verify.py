@@ -20,7 +20,7 @@ from idiograph.answer.likelihood import (
     ratio_in_words,
     times,
 )
-from idiograph.answer.pairs import TextPair, draw_pairs
+from idiograph.answer.pairs import TextPair, draw_pairs, pair_scores, text_passages, text_score, word_counts
 from idiograph.answer.reference import (
     MethodShare,
     Population,
@@ -30,7 +30,6 @@ from idiograph.answer.reference import (
     learn_population,
     read_reference,
 )
-from idiograph.answer.scores import pair_scores, text_passages, text_score, word_counts
 from idiograph.corpus.corpus import Corpus
 from idiograph.errors import ArtifactError, InputError, ModelError
 from idiograph.recipe import CalibrateRecipe

@@ -101,7 +101,7 @@ def read_questions(paths: Sequence[Path], lang: str, pool: bool) -> dict[str, li
 def long_enough(file: Path, lang: str) -> str:
     """A text that something can be said about; what is too short is refused before a model is opened."""
     check_texts(file)
-    from idiograph.answer.scores import text_passages
+    from idiograph.answer.pairs import text_passages
 
     text = read_text(file, lang)
     try:
