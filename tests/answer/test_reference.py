@@ -126,3 +126,18 @@ def test_hamilton_and_madison_differ_in_upon(shared):
     assert verdict.checked.cllr < 1
     unlike = {feature for each in verdict.shares for feature, share in each.features if share < 0}
     assert "upon" in unlike
+
+
+def test_pairs_in_the_form_of_pan_are_answered_in_its_form(idiograph, tmp_path):
+    pairs = [{"id": "one", "pair": list(ASKED)}]
+    (tmp_path / "pairs.jsonl").write_text("".join(json.dumps(each) + "\n" for each in pairs))
+    target = tmp_path / "answers.jsonl"
+    args = ("verify", "--pairs", tmp_path / "pairs.jsonl", "--reference", "anthology", "-o", target)
+    status, _, err = idiograph(*args)
+    assert status == 0, err
+    (answer,) = map(json.loads, target.read_text().splitlines())
+    assert answer["id"] == "one"
+    assert answer["value"] == pytest.approx(1 / (1 + 10 ** -answer["llr"]))
+    status, _, err = idiograph("verify", "--pairs", tmp_path / "pairs.jsonl")
+    assert status == 1
+    assert "--pairs stands alone with --reference CORPUS and -o FILE" in " ".join(err.split())

@@ -115,8 +115,8 @@ class PopulationCheck:
                 return f"ratios of the reference's texts, {cut}, are no better than none (Cllr {row.cllr:.2f})"
         least = sure_auc(self.lengths[0], self.texts)
         if least <= 0.5:
-            facts = f"AUC {self.lengths[0].auc:.2f}, {self.texts} texts"
-            return f"pairs by one hand and by two could not surely be told apart ({facts})"
+            shown = f"AUC {self.lengths[0].auc:.2f}, {self.texts} texts"
+            return f"pairs by one hand and by two could not surely be told apart ({shown})"
         return None
 
 

@@ -3,7 +3,7 @@ abstain. What a score means is learned from the texts of a reference, or from kn
 either, and for texts unlike those that it was learned from, there is no ratio."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache, lru_cache
 from pathlib import Path
@@ -29,6 +29,7 @@ from idiograph.answer.reference import (
     foreign_to,
     learn_population,
     read_reference,
+    without_copies,
 )
 from idiograph.corpus.corpus import Corpus
 from idiograph.errors import ArtifactError, InputError, ModelError
@@ -294,6 +295,17 @@ def verify_in_population(a: str, b: str, population: Population, prior_odds: flo
         checked=population.check,
         shares=() if refusals else found.shares,
     )
+
+
+def verify_each(pairs: Iterable[tuple[str, str]], reference: Reference) -> Iterator[Verdict]:
+    """Compare many pairs of texts among the same reference, each without its texts that are copies of one of the two."""
+    library = read_reference(reference)
+    learned: dict[tuple[str, ...], Population] = {}
+    for a, b in pairs:
+        kept = without_copies(library, (a, b))
+        if kept.texts not in learned:
+            learned = {kept.texts: learn_population(kept)}  # the last is kept: most pairs have no copies
+        yield verify_in_population(a, b, learned[kept.texts])
 
 
 def has_calibration(style: Style) -> bool:

@@ -12,6 +12,7 @@ from rich.text import Text
 from idiograph.cli.attribution import list_candidates, long_enough
 from idiograph.cli.checks import (
     check_folder,
+    check_page,
     check_rankers,
     check_reading,
     check_report,
@@ -33,6 +34,7 @@ from idiograph.cli.shared import (
     out,
     say,
     settings,
+    wrote,
 )
 from idiograph.errors import ArtifactError, SpecError
 
@@ -42,13 +44,17 @@ Split = Annotated[list[str] | None, typer.Option(help="Take people of this split
 
 def verify_command(
     a: Annotated[
-        Path, typer.Argument(help="A text file, a folder of .txt files by one hand, or - for standard input.")
-    ],
-    b: Annotated[Path, typer.Argument(help="Another.")],
+        Path | None, typer.Argument(help="A text file, a folder of .txt files by one hand, or - for standard input.")
+    ] = None,
+    b: Annotated[Path | None, typer.Argument(help="Another.")] = None,
     reference: Annotated[
         str | None,
         typer.Option(help="Texts of known writers to compare among: a corpus, an index, a folder of Author_title.txt."),
     ] = None,
+    pairs: Annotated[
+        Path | None, typer.Option(help="Many pairs instead, in the form of PAN: {id, pair: [known, unknown]} a line.")
+    ] = None,
+    answers: Annotated[Path | None, typer.Option("--out", "-o", help="With --pairs: where the answers go.")] = None,
     corpus_folder: Annotated[
         Path | None, typer.Option("--corpus", help="Calibrate the model on this corpus folder.")
     ] = None,
@@ -66,9 +72,16 @@ def verify_command(
     as_json: AsJson = False,
 ) -> None:
     """Say whether two texts are by one writer. A calibrated likelihood ratio for two texts, or for two folders of texts."""
-    check_texts(a, b, *([calibration] if calibration else []))
     check_reading(model, patch, keep)
     settings(preset, None, {})
+    if pairs:
+        refuse_pairs_without(a, reference, answers)
+        check_texts(pairs)
+        answer_pairs(pairs, open_reference(reference or "", lambda: open_style(model, patch, keep)), answers or Path())
+        return
+    if a is None or b is None:
+        raise SpecError("two texts are wanted: idiograph verify A B, or --pairs FILE")
+    check_texts(a, b, *([calibration] if calibration else []))
     if corpus_folder:
         check_folder(corpus_folder, "corpus")
     if reference:
@@ -85,6 +98,29 @@ def verify_command(
             one, two, style, calibration_for(style, corpus_folder, calibration, preset), prior, anyway
         )
     say({**verdict.to_json(), "about": about}, as_json, lambda: print_verdict(verdict))
+
+
+def refuse_pairs_without(a: Path | None, reference: str | None, answers: Path | None) -> None:
+    """Pairs need a reference and a file for the answers, before anything is read."""
+    if a or not reference or not answers:
+        raise SpecError("--pairs stands alone with --reference CORPUS and -o FILE; give both, and no other text")
+    check_sources([reference])
+    check_page(answers)
+
+
+def answer_pairs(source: Path, reference: Any, target: Path) -> None:
+    """Answer pairs in the form of PAN20 to PAN23; a value of 0.5 is no answer."""
+    from idiograph.answer.likelihood import posterior
+    from idiograph.answer.verify import verify_each
+
+    asked = [json.loads(line) for line in source.read_text("utf-8").splitlines() if line.strip()]
+    given = ((each["pair"][0], each["pair"][1]) for each in asked)
+    with bar("verifying", len(asked)) as update, target.open("w", encoding="utf-8") as file:
+        for number, (each, verdict) in enumerate(zip(asked, verify_each(given, reference), strict=True), 1):
+            answer = {"id": each["id"], "value": posterior(verdict.llr, 1.0), "llr": verdict.llr}
+            file.write(json.dumps(answer) + "\n")
+            update(number, None, "verifying")
+    wrote(target.parent, f"{len(asked)} answers in {target.name}")
 
 
 def calibration_for(style: Any, corpus_folder: Path | None, calibration: Path | None, preset: str) -> Any:
