@@ -82,11 +82,19 @@ def test_attribute_prints_candidates_and_passages(idiograph, room, index, tiny):
 
 
 def test_verify_gives_a_ratio_in_words_and_says_what_it_rests_on(idiograph, room, tiny):
-    status, out, _ = idiograph("verify", room / "a.txt", room / "b.txt", *tiny, "--prior", "0.1")
+    status, out, _ = idiograph("verify", room / "a.txt", room / "b.txt", "--reference", "anthology", "--prior", "0.1")
+    printed = " ".join(out.split())
     assert status == 0
-    assert "log10 LR" in out
-    assert "With prior odds of 0.1:1" in out
-    assert "Evidence, not a verdict." in " ".join(out.split())
+    assert "log10 LR" in printed
+    assert "prior odds of 0.1:1" in printed
+    assert "Checked on" in printed
+    assert "Evidence, not a verdict." in printed
+
+
+def test_verify_without_a_reference_gives_no_ratio_for_texts_unlike_papers(idiograph, room, tiny):
+    status, out, _ = idiograph("verify", room / "a.txt", room / "b.txt", *tiny)
+    assert status == 0
+    assert out.startswith("No ratio, because:")
     status, out, _ = idiograph("verify", room / "a.txt", room / "b.txt", *tiny, "--json")
     assert json.loads(out)["calibration"]["same"] > 100
 
