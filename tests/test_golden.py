@@ -107,8 +107,8 @@ SYNTH = (
         "evaluate bm25 delta default triplets --config base-4 --patch word --patch ngram:1 --pool 40 -o report --trec",
     ),
     Step("compare", "compare report"),
-    Step("index", "index corpus -o index --patch whole --dtype int4 --spans-per-document 2"),
-    Step("attribute", "attribute index mixed.txt --by author --rolling --patch whole"),
+    Step("index", "index corpus -o index --patch whole --dtype int4 --passages-per-document 2"),
+    Step("attribute", "attribute index mixed.txt --by author --rolling --window 120 --patch whole"),
     Step("verify", "verify a.txt b.txt --corpus corpus --patch whole"),
     Step("explain", "explain a.txt b.txt --patch word --score symmetric"),
     Step(
