@@ -75,7 +75,7 @@ class OpenSetTally:
         self.sizes.append(size)
         self.truth.append(truth)
 
-    def scored(self) -> Scored:
+    def pairs(self) -> Scored:
         return Scored(np.array(self.scores), np.array(self.sizes), np.array(self.truth, dtype=bool))
 
 
@@ -101,8 +101,8 @@ def calibrate_index(index: Index, by: str = "set", seed: int = 7) -> IndexCalibr
     texts = [p.text for p in index.passages_at(np.arange(0, len(index), max(1, len(index) // 60)))]
     crossed = [(a, b) for a in texts for b in texts if a < b]
     return IndexCalibration(
-        fit_scores(pairs.scored(), style, source),
-        fit_scores(best.scored(), style, source),
+        fit_scores(pairs.pairs(), style, source),
+        fit_scores(best.pairs(), style, source),
         usual_overlap([a for a, _ in crossed], [b for _, b in crossed]),
         straight(near),
         index.version,

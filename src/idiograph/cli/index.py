@@ -143,7 +143,7 @@ def count_documents(documents: Iterable[T], total: int, update: Update) -> tuple
     does, so that there is an end in sight."""
     begun = 0
 
-    def counted() -> Iterator[T]:
+    def count_documents() -> Iterator[T]:
         nonlocal begun
         for document in documents:
             begun += 1
@@ -153,7 +153,7 @@ def count_documents(documents: Iterable[T], total: int, update: Update) -> tuple
         del total_passages
         update(begun, total, f"{text or 'embedding passages'} ({passages:,})")
 
-    return counted(), tell
+    return count_documents(), tell
 
 
 def change(opened: Any, delete: list[str], compact: bool) -> None:

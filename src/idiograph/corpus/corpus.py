@@ -175,7 +175,7 @@ def place_shards(folder: Path, copies: Mapping[str, str], languages: Counter[str
 def admit_documents(items: Iterable[Raw], recipe: CorpusRecipe, workers: Workers, notes: "Notes") -> Iterator[Document]:
     """The documents that can be used, each id once, in the order given."""
     seen: set[str] = set()
-    work = ((batch, recipe) for batch in batched(items, BATCH))
+    work = ((batch, recipe) for batch in cut_batches(items, BATCH))
     for results in workers.map(prepare_papers, work):
         for result in one_by_one(results, workers) if isinstance(results, Lost) else results:
             if isinstance(result, Document) and result.id not in seen:
@@ -202,7 +202,7 @@ def shard_key(item: Raw) -> str:
     return item.where if isinstance(item, UnreadableSource) else item.id
 
 
-def batched(items: Iterable[Raw], size: int) -> Iterator[list[Raw]]:
+def cut_batches(items: Iterable[Raw], size: int) -> Iterator[list[Raw]]:
     rest = iter(items)
     while batch := list(islice(rest, size)):
         yield batch

@@ -256,7 +256,7 @@ def bad_start(reading: TextView) -> str | None:
     return None if first.isupper() or first.isdigit() or (first.isalpha() and not cased) else "starts in mid-sentence"
 
 
-def unbalanced(reading: TextView) -> str | None:
+def bracket_fault(reading: TextView) -> str | None:
     counts = map(reading.text.count, "()[]")
     left, right, opened, closed = counts
     return "unbalanced brackets" if left != right or opened != closed else None
@@ -313,7 +313,7 @@ SPAN_RULES: dict[str, Rule] = {
     "layout": not_running_text,
     "start": bad_start,
     "end": bad_end,
-    "brackets": unbalanced,
+    "brackets": bracket_fault,
     "web": web,
     "header": header,
     "mathematics": mathematics,

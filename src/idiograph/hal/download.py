@@ -61,7 +61,7 @@ def open_items(folder: PdfFolder, mine: Iterable[WantedFile], recipe: DownloadRe
     """What is still to be fetched. A file that the rules no longer let us have is removed."""
     done, items = download_entries(folder), []
     for wanted in mine:
-        if barred(wanted, recipe):
+        if refuse_file(wanted, recipe):
             (folder.path / pdf_name(wanted.halid)).unlink(missing_ok=True)
         elif is_open(done.get(wanted.halid), wanted, folder.path):
             items.append(wanted)
@@ -78,7 +78,7 @@ def is_open(entry: FetchEntry | None, wanted: WantedFile, out: Path) -> bool:
     return bool(entry.file) and not (path.is_file() and path.stat().st_size == entry.bytes)
 
 
-def barred(wanted: WantedFile, recipe: DownloadRecipe) -> FetchEntry | None:
+def refuse_file(wanted: WantedFile, recipe: DownloadRecipe) -> FetchEntry | None:
     """Why a file is not even asked for, if so."""
     plain = FetchEntry(wanted.halid, wanted.version, wanted.url)
     if not wanted.url:
@@ -107,7 +107,7 @@ def conclude_download(folder: PdfFolder, wanted: Iterable[WantedFile], recipe: D
     """Seal the folder if there is an outcome for every record, whoever noted it."""
     with folder.lock_whole():
         entries = download_entries(folder)
-        outcomes = [barred(one, recipe) or entries.get(one.halid) for one in wanted]
+        outcomes = [refuse_file(one, recipe) or entries.get(one.halid) for one in wanted]
         done = [entry for entry in outcomes if entry]
         dropped = Counter(entry.reason for entry in done if entry.reason)
         counts = {"records": len(outcomes), "files": len(done) - dropped.total(), "bytes": sum(e.bytes for e in done)}

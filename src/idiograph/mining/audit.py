@@ -141,7 +141,7 @@ def _sizes(side: _Side) -> dict[str, int]:
 
 
 def _overlap(one: str, a: _Side, other: str, b: _Side) -> Overlap:
-    left, right = SpanPrints.joined(a.prints), SpanPrints.joined(b.prints)
+    left, right = SpanPrints.join(a.prints), SpanPrints.join(b.prints)
     index = HeldOutSpans.of(right, np.ones(len(right.sketch), dtype=np.int8))
     before = np.zeros(len(left.sketch), dtype=np.int8)
     return Overlap(
@@ -149,7 +149,7 @@ def _overlap(one: str, a: _Side, other: str, b: _Side) -> Overlap:
         other,
         len(a.authors & b.authors),
         len(a.documents & b.documents),
-        len(np.unique(left.sentences[index.shared(left, before)])),
+        len(np.unique(left.sentences[index.rows_in_common(left, before)])),
         int((index.copies(left, before) >= 0).sum()),
     )
 

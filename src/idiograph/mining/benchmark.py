@@ -98,11 +98,11 @@ class Benchmark:
 
     @cached_property
     def _authors(self) -> tuple[Longs, Longs]:
-        return numbered(self.anchors, self.pool, lambda span: span.authors)
+        return number_spans(self.anchors, self.pool, lambda span: span.authors)
 
     @cached_property
     def _documents(self) -> tuple[Longs, Longs]:
-        return numbered(self.anchors, self.pool, lambda span: span.doc_id)
+        return number_spans(self.anchors, self.pool, lambda span: span.doc_id)
 
     def smaller(self, size: int, seed: int = 7) -> "Benchmark":
         """The same anchors with a pool of `size` spans, drawn by their texts: a smaller pool is part of a larger one.
@@ -171,7 +171,7 @@ def turns_of_clusters(clusters: Longs) -> Longs:
     return np.argsort(turns, kind="stable")
 
 
-def numbered(anchors: Iterable[Span], pool: Iterable[Span], of: Any) -> tuple[Longs, Longs]:
+def number_spans(anchors: Iterable[Span], pool: Iterable[Span], of: Any) -> tuple[Longs, Longs]:
     """Numbers that are equal where a property of two spans is; one that no span of the pool has is −1."""
     numbers: dict[Any, int] = {}
     theirs = np.array([numbers.setdefault(of(span), len(numbers)) for span in pool], np.int64)

@@ -96,11 +96,11 @@ class RaggedRows:
         return cls(np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64), values)
 
     @classmethod
-    def joined(cls, parts: Sequence["RaggedRows"]) -> "RaggedRows":
+    def join(cls, parts: Sequence["RaggedRows"]) -> "RaggedRows":
         sizes = np.concatenate([np.diff(part.first) for part in parts])
         return cls(np.concatenate([[0], np.cumsum(sizes)]), np.concatenate([part.values for part in parts]))
 
-    def mapped(self, numbers: Ints) -> "RaggedRows":
+    def renumber(self, numbers: Ints) -> "RaggedRows":
         return RaggedRows(self.first, numbers[self.values])
 
     @property
@@ -216,7 +216,7 @@ class _Reading:
 
     def result(self, held_out: HeldOutPeople) -> Catalog:
         person = _join_documents(len(self.names), self.ties)
-        people, labels = (RaggedRows.joined(parts).mapped(person) for parts in (self.people, self.labels))
+        people, labels = (RaggedRows.join(parts).renumber(person) for parts in (self.people, self.labels))
         label, field, primary = np.concatenate(self.columns).T
         where = self._splits(person, people, labels, label)
         several = int((where == NONE).sum())

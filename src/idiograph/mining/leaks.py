@@ -47,7 +47,7 @@ class SpanPrints:
     sketch: NDArray[np.uint16]  # (spans, BINS)
 
     @classmethod
-    def joined(cls, parts: Sequence["SpanPrints"]) -> "SpanPrints":
+    def join(cls, parts: Sequence["SpanPrints"]) -> "SpanPrints":
         first = np.cumsum([0, *(len(part.sketch) for part in parts)])
         return cls(
             np.concatenate([np.zeros(0, np.int64), *(part.owner + at for part, at in zip(parts, first, strict=False))]),
@@ -122,7 +122,7 @@ class HeldOutSpans:
     def load(cls, folder: Path) -> "HeldOutSpans":
         return cls(**{f.name: np.load(folder / f"{f.name}.npy", mmap_mode="r") for f in fields(cls)})
 
-    def shared(self, prints: SpanPrints, split: Splits) -> Bools:
+    def rows_in_common(self, prints: SpanPrints, split: Splits) -> Bools:
         """Which sentences of `prints` does a later split than their own hold too?"""
         if not len(self.sentences):
             return np.zeros(len(prints.sentences), dtype=bool)
@@ -178,7 +178,7 @@ def find_overlaps(batch: SpanBatch, folder: Path) -> tuple[Bools, Bools]:
     """Which spans share a sentence with a later split, and which nearly repeat a span of one?"""
     index, prints = open_held_out_spans(folder), span_batch_prints(batch, folder)
     common = np.zeros(len(batch.numbers), dtype=bool)
-    common[prints.owner[index.shared(prints, batch.split)]] = True
+    common[prints.owner[index.rows_in_common(prints, batch.split)]] = True
     return common, index.copies(prints, batch.split) >= 0
 
 
@@ -191,7 +191,7 @@ def index_held_out_spans(used: dict[str, tuple[Longs, Splits]], folder: Path, wo
         part for _, part in workers.run(partial(span_batch_prints, folder=folder), pending, "reading valid and test")
     ]
     split = np.concatenate([np.zeros(0, np.int8), *(batch.split for batch in pending)])
-    HeldOutSpans.of(SpanPrints.joined(parts), split).save(folder / "held-out")
+    HeldOutSpans.of(SpanPrints.join(parts), split).save(folder / "held-out")
 
 
 def overlapping_spans(

@@ -193,7 +193,7 @@ def join_words(runs: list[TextRun], turn: int) -> Iterator[Word]:
                 spaced = max(spaced, right - left, 0.01) if accent is None else spaced
                 continue
             if accent and left < (accent[1] + accent[2]) / 2 < right and category(text[0])[0] == "L":
-                text = accented(text[0], accent[0]) + text[1:]
+                text = add_accent(text[0], accent[0]) + text[1:]
             size, room = max(size, run.size), 0.08 if spaced else 0.2
             near = abs(run.base - base) < 0.7 * run.size and -0.4 * size < left - end < room * run.size
             yield Word(text, left, right, run.base, run.size, run.font, near and spaced < 0.1)
@@ -228,12 +228,12 @@ def compose(chars: list[tuple[str, float, float]]) -> list[tuple[str, float, flo
     for char, left, right in chars:
         if accent and not char.isspace():
             over = left < (accent[1] + accent[2]) / 2 < right and category(char)[0] == "L"
-            out += [(accented(char, accent[0]), left, right)] if over else [accent, (char, left, right)]
+            out += [(add_accent(char, accent[0]), left, right)] if over else [accent, (char, left, right)]
             accent = None
         elif (
             char in ACCENTS and out and out[-1][1] < (left + right) / 2 < out[-1][2] and category(out[-1][0])[0] == "L"
         ):
-            out[-1] = (accented(out[-1][0], char), out[-1][1], out[-1][2])
+            out[-1] = (add_accent(out[-1][0], char), out[-1][1], out[-1][2])
         elif char in ACCENTS:
             accent = (char, left, right)
         elif not accent:
@@ -241,6 +241,6 @@ def compose(chars: list[tuple[str, float, float]]) -> list[tuple[str, float, flo
     return [*out, accent] if accent else out
 
 
-def accented(letter: str, accent: str) -> str:
+def add_accent(letter: str, accent: str) -> str:
     plain = {"ı": "i", "ȷ": "j"}.get(letter, letter)
     return normalize("NFC", plain + ACCENTS[accent])
