@@ -23,6 +23,16 @@ def test_a_public_name_is_not_hidden_by_a_module_of_the_same_name():
     assert callable(idiograph.explain)
 
 
+def test_dir_lists_the_public_names_alone():
+    assert dir(idiograph) == sorted([*idiograph.__all__, "__version__"])
+
+
+def test_the_package_says_that_it_has_types():
+    from importlib.resources import files
+
+    assert (files("idiograph") / "py.typed").is_file()
+
+
 def test_an_unknown_name_is_an_attribute_error():
     try:
         idiograph.nothing  # noqa: B018

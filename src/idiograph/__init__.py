@@ -48,3 +48,8 @@ def __getattr__(name: str) -> Any:
     if name in _HOME:
         return getattr(import_module(f"idiograph.{_HOME[name]}"), name)
     raise AttributeError(f"module 'idiograph' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    """The public names, so that a shell completes these and nothing else."""
+    return [*__all__, "__version__"]

@@ -31,6 +31,11 @@ def render(template: str, **values: Any) -> str:
     return environment().get_template(template).render(**values)
 
 
+def notebook_table(lead: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], notes: Sequence[str] = ()) -> str:
+    """A sentence and a small table, for a notebook to show; figures to the right."""
+    return render("notebook.html", lead=lead, columns=columns, rows=rows, notes=notes)
+
+
 def cut_at_marks(text: str, marks: Sequence[tuple[int, int, ShadedPiece]]) -> list[ShadedPiece]:
     """A text cut at marks (start, end, what to show there), in order; what lies between them is plain."""
     pieces, at = [], 0

@@ -290,7 +290,7 @@ def test_an_empty_folder_gets_one_line(idiograph, room, index, tiny):
     (room / "none").mkdir()
     status, out, err = idiograph("attribute", index.folder, room / "none", *tiny)
     assert (status, out, err.count("\n")) == (1, "", 1)
-    assert "there is no .txt file in the folder" in err
+    assert "there is no text in the folder" in err
 
 
 def test_explain_shows_habits_against_a_corpus(idiograph, room, tiny, anthology_corpus):

@@ -10,7 +10,8 @@ import pyarrow.ipc
 import pyarrow.parquet as pq
 import pytest
 
-from idiograph.corpus.readers import MAX_BYTES, UnreadableSource, decode, read_documents
+from idiograph.corpus.formats import MAX_BYTES, decode
+from idiograph.corpus.readers import UnreadableSource, read_documents
 from idiograph.errors import InputError
 from idiograph.types import Author, Document
 

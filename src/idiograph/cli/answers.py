@@ -10,7 +10,7 @@ from rich.text import Text
 from idiograph import __version__
 from idiograph.cli.checks import check_folder, check_page, check_reading, check_report, check_texts
 from idiograph.cli.models import print_reports
-from idiograph.cli.shared import AsJson, Keep, Model, Patch, bar, err, open_style, out, read_text, say
+from idiograph.cli.shared import AsJson, Keep, Model, Patch, bar, open_style, out, read_text, say, write_page
 
 
 def explain_command(
@@ -44,8 +44,7 @@ def explain_command(
     found = explain_(one, two, open_style(model, patch, keep, score))
     habits = compare_habits(one, two, known)
     if html:
-        html.write_text(explanation_page(found, habits, a.name, b.name, count), encoding="utf-8")
-        err.print(f"wrote {html}", highlight=False, soft_wrap=True)
+        write_page(html, explanation_page(found, habits, a.name, b.name, count))
     value = {**found.to_json(), "habits": habits.to_json()}
     say(value, as_json, lambda: print_explained(found, habits, count))
 

@@ -1,6 +1,6 @@
 """The command that says who wrote a text: attribute."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,13 +22,17 @@ from idiograph.cli.shared import (
     read_text,
     say,
     shorten_text,
+    write_page,
 )
 from idiograph.errors import InputError, TooShort
 
 
 def attribute_command(
     index_folder: Annotated[str, typer.Argument(metavar="INDEX", help="An index folder.")],
-    texts: Annotated[list[Path], typer.Argument(help="Text files, folders of .txt files, or - for standard input.")],
+    texts: Annotated[
+        list[Path],
+        typer.Argument(help="Texts (txt, docx, …, pdf), folders of texts, or - for standard input."),
+    ],
     k: Annotated[int, typer.Option("-k", help="How many candidates to show.", min=1)] = 5,
     model: Model = "default",
     patch: Patch = None,
@@ -68,16 +72,11 @@ def attribute_command(
     opened = Index.open(index_folder, open_style(model, patch, keep))
     only = candidates or ()
     how: dict[str, Any] = {"candidates": only, "exact": exact}
-    with bar("asking", len(asked)) as update:
-        answers = {}
-        for number, (name, text) in enumerate(asked.items()):
-            update(number, None, f"asking about {name}")
-            answers[name] = attribute_(text, opened, k, by=by, unknown=unknown, method=method, **how)
+    answers = ask_each(asked, lambda text: attribute_(text, opened, k, by=by, unknown=unknown, method=method, **how))
     parts = {n: rolling_("\n\n".join(t), opened, k, window=window, **how) for n, t in asked.items() if rolling}
     trail = index_provenance(opened, by, only, unknown) | {"search": search_in_words(len(opened), exact)}
     if html:
-        html.write_text(attribution_page(answers, parts, trail, bool(only)), encoding="utf-8")
-        err.print(f"wrote {html}", highlight=False, soft_wrap=True)
+        write_page(html, attribution_page(answers, parts, trail, bool(only)))
     if table:
         write_candidates(table, answers)
         err.print(f"wrote {table}", highlight=False, soft_wrap=True)
@@ -86,6 +85,16 @@ def attribute_command(
         for name, a in answers.items()
     }
     say(found, as_json, lambda: print_answers(answers, parts))
+
+
+def ask_each(asked: dict[str, list[str]], ask: Callable[[list[str]], Any]) -> dict[str, Any]:
+    """The answer to each question, with progress."""
+    answers = {}
+    with bar("asking", len(asked)) as update:
+        for number, (name, text) in enumerate(asked.items()):
+            update(number, None, f"asking about {name}")
+            answers[name] = ask(text)
+    return answers
 
 
 def read_questions(paths: Sequence[Path], lang: str, pool: bool) -> dict[str, list[str]]:
@@ -115,9 +124,11 @@ def list_candidates(path: Path) -> list[Path]:
     """The texts of a folder, or the file itself."""
     if not path.is_dir():
         return [path]
-    found = sorted(path.rglob("*.txt"))
+    from idiograph.corpus.formats import FORMATS, written_files
+
+    found = list(written_files(path))
     if not found:
-        raise InputError(f"there is no .txt file in the folder '{path}'")
+        raise InputError(f"there is no text in the folder '{path}'; give files such as {', '.join(FORMATS)}")
     return found
 
 

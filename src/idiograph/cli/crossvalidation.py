@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from idiograph.cli.checks import check_page, check_reading, check_sources
-from idiograph.cli.shared import AsJson, Keep, Model, Patch, bar, err, open_style, out, say
+from idiograph.cli.shared import AsJson, Keep, Model, Patch, bar, open_style, out, say, write_page
 
 
 def crossvalidate_command(
@@ -49,8 +49,7 @@ def crossvalidate_command(
     if html:
         from idiograph.answer.report import crossvalidation_page
 
-        html.write_text(crossvalidation_page(result, corpus), encoding="utf-8")
-        err.print(f"wrote {html}", highlight=False, soft_wrap=True)
+        write_page(html, crossvalidation_page(result, corpus))
     say(result.to_json(), as_json, lambda: print_crossvalidation(result))
 
 

@@ -63,10 +63,16 @@ def wrote(folder: Path, what: str, dropped: Any = None) -> None:
         out.print(f"  left out {count:>7}  {reason}", highlight=False, markup=False, soft_wrap=True)
 
 
+def write_page(file: Path, page: str) -> None:
+    """Write a page and say where."""
+    file.write_text(page, encoding="utf-8")
+    err.print(f"wrote {file}", highlight=False, soft_wrap=True)
+
+
 def read_text(path: Path, lang: str = "any") -> str:
     """A text from a file or, for `-`, from standard input; it must be in the language asked for."""
     check_texts(path)
-    from idiograph.corpus.readers import decode, read_file
+    from idiograph.corpus.formats import decode, read_file
     from idiograph.text.language import identify
 
     if str(path) == "-":

@@ -44,7 +44,8 @@ Split = Annotated[list[str] | None, typer.Option(help="Take people of this split
 
 def verify_command(
     a: Annotated[
-        Path | None, typer.Argument(help="A text file, a folder of .txt files by one hand, or - for standard input.")
+        Path | None,
+        typer.Argument(help="A text (txt, docx, odt, …, pdf), a folder of texts by one hand, or - for standard input."),
     ] = None,
     b: Annotated[Path | None, typer.Argument(help="Another.")] = None,
     reference: Annotated[

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import islice
 from pathlib import Path
@@ -25,6 +25,7 @@ from idiograph.recipe import CorpusRecipe
 from idiograph.runner import Failure as Lost
 from idiograph.runner import Workers, shard
 from idiograph.store import MANIFEST, Manifest, draft, read_manifest, seal
+from idiograph.text.language import identify
 from idiograph.types import Author, Document
 
 ROW_GROUP, SHARD, BATCH = 256, 16_384, 64  # documents
@@ -254,6 +255,26 @@ class Corpus:
         self.manifest = read_manifest(folder, "corpus", MAKE)
         self.paths = sorted(folder.glob("*/train-*.parquet"))
 
+    @classmethod
+    def read(cls, source: str | Path) -> "Corpus | TextLibrary":
+        """A corpus folder as it is, or texts of known writers that are no corpus yet: read into memory.
+
+        A folder of texts (txt, docx, odt, epub, html, pdf, tei) named `Author_title` or `author/title`; JSON lines
+        (`.jsonl`, `.jsonl.gz`, `.jsonl.zst`), Parquet; `anthology` for the built-in essays. A text that cannot be read is
+        an error that names it.
+        """
+        found = read_library(str(source))
+        if isinstance(found, Corpus):
+            return found
+        library = TextLibrary(tuple(map(name_language, found)), str(source))
+        if not library.documents:
+            raise InputError(f"there is no text in '{source}'; give files named Author_title.txt, or author/title.txt")
+        return library
+
+    def __str__(self) -> str:
+        languages = ", ".join(f"{lang} {count}" for lang, count in self.manifest.counts["languages"].items())
+        return f"corpus '{self.folder}': {len(self)} documents ({languages})"
+
     def __len__(self) -> int:
         return int(self.manifest.counts["documents"])
 
@@ -305,16 +326,73 @@ def document_of_row(row: Mapping[str, Any]) -> Document:
     return Document(**rest, authors=people, domains=tuple(row["domains"]))
 
 
-def read_library(source: str) -> Iterable[Document]:
-    """The documents of a corpus folder, or of texts that are not a corpus yet; a text that cannot be read is an error."""
+@dataclass(frozen=True)
+class TextLibrary:
+    """Texts of known writers in memory, as `Corpus.read` gives them."""
+
+    documents: tuple[Document, ...]
+    source: str = ""
+
+    def __len__(self) -> int:
+        return len(self.documents)
+
+    def __iter__(self) -> Iterator[Document]:
+        return iter(self.documents)
+
+    @property
+    def authors(self) -> dict[str, int]:
+        """How many texts each author, or set of authors, has; the most first."""
+        names = Counter(" & ".join(author.name for author in document.authors) for document in self.documents)
+        return dict(sorted(names.items(), key=lambda each: (-each[1], each[0])))
+
+    @property
+    def languages(self) -> dict[str, int]:
+        """How many texts are in each language, the most first."""
+        return dict(Counter(document.lang for document in self.documents).most_common())
+
+    def to_json(self) -> dict[str, Any]:
+        """What is in it, without the texts."""
+        about = {"source": self.source, "texts": len(self), "authors": self.authors, "languages": self.languages}
+        return {**about, "documents": [{**document_row(each), "text": None} for each in self.documents]}
+
+    def to_frame(self) -> pa.Table:
+        """A row a document, with its text, in the columns of a corpus."""
+        return pa.Table.from_pylist([document_row(document) for document in self.documents], SCHEMA)
+
+    def __str__(self) -> str:
+        languages = ", ".join(f"{lang} {count}" for lang, count in self.languages.items())
+        most = ", ".join(f"{name} {count}" for name, count in islice(self.authors.items(), 5))
+        more = f" and {len(self.authors) - 5} more" if len(self.authors) > 5 else ""
+        return f"{self.source}: {len(self)} texts ({languages}) by {len(self.authors)} authors: {most}{more}"
+
+    def _repr_html_(self) -> str:
+        from idiograph.html import notebook_table  # loads a template engine
+
+        return notebook_table(str(self), ("author", "texts"), list(self.authors.items()))
+
+
+def name_language(document: Document) -> Document:
+    """A document that says which language it is in."""
+    return document if document.lang else replace(document, lang=identify(document.text)[0])
+
+
+def read_library(source: str | Path | Iterable[Document]) -> Iterable[Document]:
+    """The documents of a corpus folder, or of texts that are not a corpus yet; a text that cannot be read is an error.
+
+    Documents that are in memory already are given back as they are.
+    """
     from idiograph.corpus.readers import read_documents
 
+    if not isinstance(source, str | Path):
+        return source
     if (Path(source) / MANIFEST).is_file():
         return Corpus(Path(source))
-    return (whole_document(item) for item in read_documents(source))
+    return (whole_document(item) for item in read_documents(str(source)))
 
 
 def whole_document(item: Raw) -> Document:
+    if isinstance(item, UnreadableSource):
+        raise InputError(f"'{item.where}': {item.reason}; mend or remove it, or make a corpus without it: {MAKE}")
     if not isinstance(item, Document):
         raise InputError(f"'{getattr(item, 'where', 'a text')}' cannot be compared as it is; make a corpus: {MAKE}")
     return item

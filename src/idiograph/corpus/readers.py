@@ -6,7 +6,6 @@ A file or row that cannot be read becomes a `Failure` in the stream, with the re
 import gzip
 import io
 import json
-import unicodedata
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -17,11 +16,10 @@ import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet as pq
 
+from idiograph.corpus.formats import MAX_BYTES, decode, read_file_text, stem_of, written_files
 from idiograph.errors import InputError
 from idiograph.synth.anthology import anthology
 from idiograph.types import Author, Document
-
-MAX_BYTES = 20_000_000  # a text of 20 MB is a library, not a text; a JSON line of that size is one, too
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,52 +33,31 @@ class UnreadableSource:
 Read = Iterator[Document | UnreadableSource]
 
 
-def decode(raw: bytes) -> str:
-    """Bytes as text in NFC with plain newlines; says why where that cannot be."""
-    if len(raw) > MAX_BYTES:
-        raise InputError(f"{len(raw) / 1e6:.0f} MB in one text; at most {MAX_BYTES / 1e6:.0f} MB are read")
-    if b"\0" in raw[:8192]:
-        raise InputError("a binary file, not text")
-    try:
-        text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise InputError(f"not UTF-8 (byte {error.start}); convert it: iconv -f latin1 -t utf-8") from error
-    text = unicodedata.normalize("NFC", text.replace("\r\n", "\n").replace("\r", "\n")).strip()
-    if not text:
-        raise InputError("empty")
-    return text
-
-
-def read_file(path: Path) -> str:
-    """One text file; the error names it."""
-    try:
-        if path.stat().st_size > MAX_BYTES:
-            raise InputError(f"{path.stat().st_size / 1e6:.0f} MB; a text may have {MAX_BYTES / 1e6:.0f} MB at most")
-        return decode(path.read_bytes())
-    except InputError as error:
-        raise InputError(f"'{path}': {error}") from error
-    except OSError as error:
-        raise InputError(f"'{path}' cannot be read: {error.strerror}") from error
-
-
 def text_folder(folder: Path) -> Read:
-    """`Author_title.txt`, or `author/title.txt`."""
-    for path in sorted(folder.rglob("*.txt")):
+    """`Author_title.txt`, or `author/title.txt`, or any other format of a text; or a file that names its author itself."""
+    for path in written_files(folder):
         inner = path.relative_to(folder)
         author, title = name_parts(inner)
-        if not author:
-            yield UnreadableSource(str(path), "no author in its name: use Author_title.txt or author/title.txt")
-            continue
         try:
-            text = read_file(path)
+            found = read_file_text(path)
         except InputError as error:
             yield UnreadableSource(str(path), str(error).split(": ", 1)[-1])
             continue
-        yield Document(inner.with_suffix("").as_posix(), text, (Author(author),), title=title, source=folder.name)
+        authors = (Author(author),) if author else found.authors
+        if not authors:
+            yield UnreadableSource(str(path), "no author in its name: use Author_title.txt or author/title.txt")
+            continue
+        name = inner.with_name(stem_of(inner)).as_posix()
+        yield Document(name, found.text, authors, title=title if author else found.title or title, source=folder.name)
 
 
 def is_text_folder(path: Path) -> bool:
-    return path.is_dir() and any(path.rglob("*.txt"))
+    """Does a folder hold texts, one a file, and no tables of documents?"""
+    if not path.is_dir():
+        return False
+    names = [file.name for file in written_files(path)]
+    tables = any(True for suffix in FILES for _ in path.rglob(f"*{suffix}"))
+    return any(name.endswith(".txt") for name in names) or bool(names and not tables)
 
 
 def name_parts(inner: Path) -> tuple[str, str]:
@@ -89,10 +66,11 @@ def name_parts(inner: Path) -> tuple[str, str]:
     >>> name_parts(Path("Eliot_Middle_march.txt")), name_parts(Path("eliot/middlemarch.txt"))
     (('Eliot', 'Middle march'), ('eliot', 'middlemarch'))
     """
+    stem = stem_of(inner)
     if len(inner.parts) > 1:
-        return inner.parts[0], inner.stem.replace("_", " ")
-    author, underscore, title = inner.stem.partition("_")
-    return (author.strip(), title.replace("_", " ")) if underscore else ("", inner.stem)
+        return inner.parts[0], stem.replace("_", " ")
+    author, underscore, title = stem.partition("_")
+    return (author.strip(), title.replace("_", " ")) if underscore else ("", stem)
 
 
 def json_lines(path: Path) -> Read:
@@ -254,7 +232,7 @@ def choose_reader(path: Path) -> Read:
     for suffix, reader in FILES.items():
         if path.name.endswith(suffix):
             return reader(path)
-    raise InputError(f"'{path}': cannot tell what this is; give a folder of .txt files or one of {', '.join(FILES)}")
+    raise InputError(f"'{path}': cannot tell what this is; give a folder of texts or one of {', '.join(FILES)}")
 
 
 def read_all(sources: list[str]) -> Read:

@@ -91,7 +91,7 @@ def from_problem(folder: Path, lang: str, encoding: str = "UTF-8") -> Problem:
 
 def texts_in(folder: Path, encoding: str) -> dict[str, str]:
     """The `.txt` files of a folder by name."""
-    from idiograph.corpus.readers import decode
+    from idiograph.corpus.formats import decode
 
     texts = {}
     for path in sorted(folder.glob("*.txt")):
