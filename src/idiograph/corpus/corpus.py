@@ -16,7 +16,15 @@ from typing import Any, TextIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from idiograph.corpus.build import Dropped, PaperSource, Raw, copies_of_documents, prepare_papers
+from idiograph.corpus.build import (
+    Dropped,
+    PaperSource,
+    Prepared,
+    Raw,
+    copies_of_documents,
+    prepare_papers,
+    with_free_id,
+)
 from idiograph.corpus.card import write_card, write_croissant
 from idiograph.corpus.readers import UnreadableSource
 from idiograph.corpus.signals import write_signals
@@ -177,7 +185,8 @@ def admit_documents(items: Iterable[Raw], recipe: CorpusRecipe, workers: Workers
     seen: set[str] = set()
     work = ((batch, recipe) for batch in cut_batches(items, BATCH))
     for results in workers.map(prepare_papers, work):
-        for result in one_by_one(results, workers) if isinstance(results, Lost) else results:
+        for prepared in one_by_one(results, workers) if isinstance(results, Lost) else results:
+            result = with_free_id(prepared, seen)
             if isinstance(result, Document) and result.id not in seen:
                 seen.add(result.id)
                 yield result
@@ -187,7 +196,7 @@ def admit_documents(items: Iterable[Raw], recipe: CorpusRecipe, workers: Workers
         workers.tell(notes.count, None, "reading")
 
 
-def one_by_one(lost: Lost, workers: Workers) -> Iterator[Document | UnreadableSource | Dropped]:
+def one_by_one(lost: Lost, workers: Workers) -> Iterator[Prepared]:
     """The items of a batch that killed its worker, so that only the guilty one is lost."""
     batch, recipe = lost.item
     alone = workers.map(prepare_papers, (([item], recipe) for item in batch))

@@ -1,5 +1,6 @@
 """GROBID's TEI → `Article`. Body and abstract only: figures, tables, notes and the back matter are left out."""
 
+import re
 from collections.abc import Iterator
 
 from idiograph.corpus.article import (
@@ -7,6 +8,7 @@ from idiograph.corpus.article import (
     ArticleSection,
     Formulae,
     Treatment,
+    bare_doi,
     is_dropped,
     prose,
     require_tei,
@@ -18,6 +20,7 @@ from idiograph.types import Author
 from idiograph.xml import Element, child_element, children, element_text, inner_parts, parse_xml, tag_name
 
 LANG = "{http://www.w3.org/XML/1998/namespace}lang"
+_ARXIV = re.compile(r"\d{4}\.\d{4,5}(?:v\d{1,3})?|[a-z.-]{2,20}/\d{7}(?:v\d{1,3})?", re.I)
 _LEFT_OUT = frozenset({"figure", "table", "note", "graphic", "head", "label", "figDesc", "listBibl", "biblStruct"})
 _SPACED: dict[str, str] = dict.fromkeys(("lb", "pb", "cb", "s", "item"), " ")
 
@@ -30,6 +33,7 @@ def read_tei(data: bytes, citations: Citations = "mask", formulae: Formulae = "m
     treatment = Treatment(citations, formulae)
     sections, dropped = _tei_sections(root, treatment)
     header = child_element(root, "teiHeader")
+    doi = bare_doi(_idnos(header).get("doi", ""))
     article = Article(
         title=element_text(child_element(header, "fileDesc", "titleStmt", "title")),
         abstract=prose(_tei_paragraphs(child_element(header, "profileDesc", "abstract"), treatment)),
@@ -37,7 +41,8 @@ def read_tei(data: bytes, citations: Citations = "mask", formulae: Formulae = "m
         lang=_lang(root),
         authors=tuple(_tei_authors(root)),
         year=_tei_year(header),
-        doi=_doi(header),
+        doi=doi,
+        id=doi or _archive_number(header),
         licence=_tei_licence(header),
         dropped=dropped,
     )
@@ -153,9 +158,20 @@ def _tei_year(header: Element | None) -> int | None:
     return next((year for date in dates if (year := year_in(date.get("when") or element_text(date)))), None)
 
 
-def _doi(header: Element | None) -> str:
-    source = child_element(header, "fileDesc", "sourceDesc", "biblStruct")
-    return next((element_text(idno) for idno in inner_parts(source, "idno") if idno.get("type") == "DOI"), "")
+def _idnos(header: Element | None) -> dict[str, str]:
+    """The first identifier of each type that the header gives of the paper; not those of its authors or journal."""
+    file = child_element(header, "fileDesc")
+    source = child_element(file, "sourceDesc", "biblStruct")
+    places = (child_element(file, "publicationStmt"), source, child_element(source, "analytic"))
+    found = [idno for place in places for idno in children(place, "idno")]
+    return {idno.get("type", "").lower(): element_text(idno) for idno in reversed(found)}
+
+
+def _archive_number(header: Element | None) -> str:
+    """The number under which arXiv or HAL has the paper, without what GROBID leaves behind it."""
+    numbers = _idnos(header)
+    arxiv = _ARXIV.search(numbers.get("arxiv", ""))
+    return f"arXiv:{arxiv[0]}" if arxiv else numbers.get("halid", "")
 
 
 def _tei_licence(header: Element | None) -> str:
