@@ -68,11 +68,23 @@ class TeiHeader:
 
 
 def to_record(doc: Mapping[str, Any], roles: Sequence[str] = ROLES) -> Record:
-    """The record of one document; `Unfit` says why there is none."""
+    """The record of one document; `Unfit` says why there is none. A TEI that cannot be read is passed over."""
+    return record_with_header(doc, readable_header(doc)[0], roles)
+
+
+def readable_header(doc: Mapping[str, Any]) -> tuple[TeiHeader, str]:
+    """What the TEI says, and why it says nothing if it cannot be read: the arrays beside it are whole all the same."""
+    try:
+        return (read_header(doc[TEI]) if doc.get(TEI) else TeiHeader()), ""
+    except Unfit as error:
+        return TeiHeader(), str(error)
+
+
+def record_with_header(doc: Mapping[str, Any], header: TeiHeader, roles: Sequence[str] = ROLES) -> Record:
+    """The record of one document with what its TEI says."""
     halid = first_text(doc.get("halId_s"))
     if not ID.fullmatch(halid):
         raise Unfit("no HAL id" if not halid else "not a HAL id")
-    header = read_header(doc[TEI]) if doc.get(TEI) else TeiHeader()
     authors, complete = people(doc, header, roles)
     main = main_file(doc, header)
     return Record(
