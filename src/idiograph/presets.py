@@ -10,6 +10,8 @@ PRESETS: dict[str, dict[str, dict[str, Any]]] = {
         "corpus": {"citations": "keep", "language": "depositor", "duplicates": "keep"},
         "mine": {
             "label": "set",
+            "identity": "ids",
+            "field_codes": "auto",
             "fields": "exact",
             "containers": "any",
             "detector": False,

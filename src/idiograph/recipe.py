@@ -123,7 +123,9 @@ class MineRecipe(Stage):
     sentences: tuple[Annotated[int, Field(ge=1, le=50)], ...] = Field(default=(4,), min_length=1)
     per_document: int = Field(default=5, ge=1)
     label: Literal["identified", "set", "first", "last", "single"] = "identified"
+    identity: Literal["author", "ids"] = "author"  # ids: in a corpus with ids, nobody without one counts
     negatives: Literal["domain", "lexical", "matched", "any"] = "domain"
+    field_codes: tuple[str, ...] | Literal["all", "auto", "13"] = "all"  # auto: those with documents enough; 13: HAL's
     fields: Literal["primary", "exact"] = "primary"  # is a negative of the same primary domain good enough?
     positives: Literal["any", "far"] = "any"
     containers: Literal["apart", "any"] = "apart"  # may a positive be from the book that its anchor is from?

@@ -154,6 +154,10 @@ def mine_command(
     containers: Annotated[
         str | None, typer.Option(help="apart (a positive is from another book), or any (two chapters of one will do).")
     ] = None,
+    fields: Annotated[
+        str | None,
+        typer.Option(help="auto (those with documents enough), 13 (HAL's), all, or a file with a code a line."),
+    ] = None,
     lang: Annotated[str | None, typer.Option(help="Language of the documents; `any` for all.")] = None,
     apart: Annotated[
         list[Path] | None, typer.Option(help="Other triplets: whoever is validated or tested there is not in train.")
@@ -170,7 +174,7 @@ def mine_command(
     """Draw triplets of passages from a corpus, split by author. Anchor and positive have one author-set and two documents."""
     given: dict[str, Any] = {"per_document": per_document, "label": label, "lang": lang, "seed": seed}
     given |= {"rule": rule or None, "sentences": sentences or None, "negatives": negatives, "positives": positives}
-    given |= {"candidates": candidates, "containers": containers}
+    given |= {"candidates": candidates, "containers": containers, "field_codes": read_fields(fields)}
     chosen = settings(preset, recipe_file, {"mine": given}).mine
     check_folder(corpus_folder, "corpus")
     check_triplets(*apart or ())
@@ -190,6 +194,19 @@ def mine_command(
         pool = Workers(runner, workers, address, update)
         counts = mine_(opened, chosen, out_folder, apart=tuple(apart or ()), overwrite=overwrite, workers=pool)
     say(counts, as_json, lambda: print_counts(out_folder, counts))
+
+
+def read_fields(choice: str | None) -> Any:
+    """A word that the recipe knows, or the codes in a file."""
+    if choice is None or choice in ("all", "auto", "13"):
+        return choice
+    if not Path(choice).is_file():
+        raise InputError(
+            f"--fields '{choice}' is neither all, auto or 13 nor a file; write one code a line into a file"
+        )
+    from idiograph.corpus.readers import read_file
+
+    return tuple(line.strip() for line in read_file(Path(choice)).splitlines() if line.strip())
 
 
 def print_counts(folder: Path, counts: Any) -> None:

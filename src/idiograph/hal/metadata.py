@@ -14,6 +14,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from idiograph.hal.records import NOBODY, Person, Record
+from idiograph.types import field_of, hal_code
 
 FIELDS = (
     "docid", "halId_s", "version_i", "uri_s", "fileMain_s", "files_s", "licence_s", "language_s", "docType_s",
@@ -176,9 +177,10 @@ def main_file(doc: Mapping[str, Any], header: TeiHeader) -> File:
 
 def domains(doc: Mapping[str, Any]) -> tuple[str, ...]:
     """The most special domain codes, those under the primary domain first. HAL lists every ancestor as well."""
-    codes = [code for code in dict.fromkeys(column(doc.get("domainAllCode_s")) or ()) if DOMAIN.fullmatch(code)]
+    given = column(doc.get("domainAllCode_s")) or column(doc.get("domain_s")) or ()
+    codes = [code for code in dict.fromkeys(map(hal_code, given)) if DOMAIN.fullmatch(code)]
     above = {code[:dot] for code in codes for dot in range(len(code)) if code[dot] == "."}
-    primary = first_text(doc.get("primaryDomain_s")).partition(".")[0]
+    primary = field_of(first_text(doc.get("primaryDomain_s")))
     leaves = [code for code in codes if code not in above]
     return tuple(sorted(leaves, key=lambda code: code.partition(".")[0] != primary))
 
