@@ -64,6 +64,12 @@ def test_citations_may_be_kept_or_dropped() -> None:
     assert paragraphs(body, citations="drop") == ["It is so, they say."]
 
 
+def test_citations_may_stand_between_the_published_markers() -> None:
+    assert paragraphs('<p>As <ref type="bibr">(Roe, 2001)</ref> says.</p>', citations="published") == [
+        "As [START_REF] (Roe, 2001) [END_REF] says."
+    ]
+
+
 def test_a_bracket_that_belongs_to_the_sentence_survives_the_mask() -> None:
     assert paragraphs("<p>See others (e.g., <ref type='bibr'>Roe, 2001)</ref>.</p>") == ["See others (e.g., [CITE])."]
 

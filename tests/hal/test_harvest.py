@@ -340,6 +340,15 @@ def test_the_short_names_of_the_help_choose_what_the_long_ones_do(hal: HalStandI
     assert found(tmp_path / "short") == found(tmp_path / "long") != []
 
 
+def test_a_record_is_stamped_with_its_change_or_as_published_with_the_moment_of_access(hal, tmp_path: Path) -> None:
+    harvest(tmp_path / "ours", asking(hal))
+    harvest(tmp_path / "published", asking(hal, timestamp="accessed"))
+    ours, theirs = ({r.timestamp for r in read_records(tmp_path / name)} for name in ("ours", "published"))
+    assert len(ours) > 1
+    assert {len(stamp) for stamp in theirs} == {len("2024/06/01 20:41:20")}
+    assert not ours & theirs
+
+
 def test_open_licences_alone_are_harvested_by_default(hal: HalStandIn, tmp_path: Path) -> None:
     harvest(tmp_path / "out", asking(hal, licence=HarvestRecipe().licence))
     kinds = {licence_kind(record.licence) for record in read_records(tmp_path / "out")}

@@ -11,6 +11,7 @@ from itertools import islice
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from idiograph.corpus.corpus import Corpus, build_corpus
@@ -237,6 +238,46 @@ def test_the_published_protocol_counts_nobody_without_an_id_where_there_are_ids(
     mine_triplets(corpus_of(mixed, tmp_path / "corpus"), wanted, tmp_path / "out")
     identified = {d.id for d in mixed if d.authors[0].id}
     assert {t.anchor.doc_id for t in every(tmp_path / "out", "base-2")} <= identified
+
+
+# The published form
+
+
+@pytest.fixture(scope="module")
+def published(documents, tmp_path_factory) -> Path:
+    """As `--preset paper` writes it, of documents of which one has no year."""
+    folder = tmp_path_factory.mktemp("published")
+    corpus = corpus_of([replace(documents[0], year=None), *documents[1:]], folder / "corpus")
+    mine_triplets(corpus, settings("paper", sentences=2), folder / "out")
+    return folder / "out"
+
+
+def test_the_published_columns_are_written_under_their_names_with_years_as_text(published):
+    written = pq.read_table(next((published / "base-2").glob("train-*.parquet")))
+    assert "neg_halids" in written.column_names
+    assert "neg_halid" not in written.column_names
+    years = {year for role in ("query", "pos", "neg") for year in written.column(f"{role}_year").to_pylist()}
+    assert "1" in years
+    assert all(year.isdigit() for year in years)
+
+
+def test_what_is_written_in_the_published_form_is_read_as_any_other(published, documents):
+    by_id = {d.id: d for d in documents[1:]}
+    for triplet in every(published, "base-2"):
+        for span in (triplet.anchor, triplet.positive, triplet.negative):
+            assert span.year == (by_id[span.doc_id].year if span.doc_id in by_id else None)
+
+
+def test_each_of_ten_positives_comes_with_ten_negatives(published):
+    drawn = {}
+    for triplet in every(published, "base-2"):
+        drawn.setdefault(triplet.anchor.doc_id, []).append(triplet)
+    whole = [some for some in drawn.values() if len(some) == 100]
+    assert whole
+    for some in whole:
+        positives = np.unique([t.positive.doc_id for t in some], return_counts=True)[1]
+        assert all(count % 10 == 0 for count in positives)
+        assert len({t.negative.doc_id for t in some}) > 10
 
 
 # Fields

@@ -10,7 +10,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from pathlib import Path
@@ -25,7 +25,7 @@ from idiograph.hal import query
 from idiograph.hal.licence import permits
 from idiograph.hal.metadata import JUNK, Unfit, first_text, readable_header, record_with_header
 from idiograph.hal.ratelimit import SiteRate, retry_after, user_agent
-from idiograph.hal.records import KIND, MAKE, Record, record_ids, to_line
+from idiograph.hal.records import KIND, MAKE, Record, published_moment, record_ids, to_line
 from idiograph.recipe import HarvestRecipe
 from idiograph.runner import Progress
 from idiograph.store import (
@@ -54,7 +54,7 @@ BAD_QUERY = re.compile(  # in the words of Solr
 MAX_ANSWER = 256 << 20  # bytes; a page of 200 records with their TEI is about 8 MB
 # Settings that say what is harvested; the others only say how gently. The first three may differ from round to round.
 ASKED = ("since", "until", "limit", "server", "portal", "query", "date", "lang", "domain", "doctype", "licence",
-         "roles", "files", "tei", "rows")  # fmt: skip
+         "roles", "files", "tei", "rows", "timestamp")  # fmt: skip
 
 
 class AskHalAgain(Exception):
@@ -279,6 +279,8 @@ class PageJournal:
     def add(self, answer: HalPage, recipe: HarvestRecipe) -> None:
         """Write a page as a shard, then note it."""
         records, dropped, unread = convert_documents(answer.docs, recipe)
+        if recipe.timestamp == "accessed":
+            records = [replace(record, timestamp=published_moment(server_time(answer.date))) for record in records]
         records = records[: recipe.limit - self.records] if recipe.limit else records
         full = bool(recipe.limit) and self.records + len(records) >= recipe.limit
         entry = {"round": self.plan.round, "page": len(self.pages) + 1, "cursor": self.cursor, "next": answer.next,
@@ -389,4 +391,5 @@ def start_of_window(out: Path, recipe: HarvestRecipe) -> str:
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any], keys: tuple[str, ...]) -> Iterator[str]:
     """`lang = ['en'], not ['fr']` for each setting that differs."""
-    return (f"{key} = {old.get(key)!r}, not {new[key]!r}" for key in keys if old.get(key) != new[key])
+    before = {"timestamp": "modified", **old}  # folders of the time before there was a choice
+    return (f"{key} = {before.get(key)!r}, not {new[key]!r}" for key in keys if before.get(key) != new[key])
