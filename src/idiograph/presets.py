@@ -5,11 +5,13 @@ from typing import Any
 PRESETS: dict[str, dict[str, dict[str, Any]]] = {
     "sound": {},
     "paper": {
-        "harvest": {"licence": "any", "roles": ("aut",), "files": False},
+        "harvest": {"licence": "any", "roles": ("aut",), "files": False, "timestamp": "accessed"},
         "download": {"licence": "any"},
-        "corpus": {"citations": "keep", "language": "depositor", "duplicates": "keep"},
+        "corpus": {"citations": "published", "language": "depositor", "duplicates": "keep"},
         "mine": {
             "label": "set",
+            "identity": "ids",
+            "field_codes": "auto",
             "fields": "exact",
             "containers": "any",
             "detector": False,
@@ -17,6 +19,8 @@ PRESETS: dict[str, dict[str, dict[str, Any]]] = {
             "split": "triplet",
             "fractions": (0.98, 0.01, 0.01),
             "per_document": 100,
+            "negatives_per_positive": 10,
+            "form": "published",
             "abbreviations": "published",
             "short_documents": "keep",
             "spans_per_document": 100,

@@ -40,6 +40,7 @@ class HarvestRecipe(Stage):
     roles: tuple[str, ...] = ("aut", "crp")
     files: bool = True
     tei: bool = True
+    timestamp: Literal["modified", "accessed"] = "modified"  # of a record: when the archive changed it, or we asked
     limit: int = Field(default=0, ge=0)
     rows: int = Field(default=500, ge=1, le=1000)
     interval: float = Field(default=1.0, ge=0)
@@ -107,7 +108,7 @@ class ExtractRecipe(Stage):
 class CorpusRecipe(Stage):
     """How texts become a corpus. `citations` print names, and names give the author away: they are masked."""
 
-    citations: Literal["keep", "mask", "drop"] = "mask"
+    citations: Literal["keep", "mask", "drop", "published"] = "mask"  # published: between [START_REF] and [END_REF]
     formulae: Literal["mask", "drop"] = "mask"
     abstract: bool = True
     filters: bool = True
@@ -122,8 +123,14 @@ class MineRecipe(Stage):
     rule: tuple[Literal["base", "unrestricted", "ict"], ...] = Field(default=("base",), min_length=1)
     sentences: tuple[Annotated[int, Field(ge=1, le=50)], ...] = Field(default=(4,), min_length=1)
     per_document: int = Field(default=5, ge=1)
+    negatives_per_positive: int = Field(
+        default=1, ge=1
+    )  # so many triplets of a document in a row have one positive's document
+    form: Literal["ours", "published"] = "ours"  # of what is written: year 1 for unknown, years as text, `neg_halids`
     label: Literal["identified", "set", "first", "last", "single"] = "identified"
+    identity: Literal["author", "ids"] = "author"  # ids: in a corpus with ids, nobody without one counts
     negatives: Literal["domain", "lexical", "matched", "any"] = "domain"
+    field_codes: tuple[str, ...] | Literal["all", "auto", "13"] = "all"  # auto: those with documents enough; 13: HAL's
     fields: Literal["primary", "exact"] = "primary"  # is a negative of the same primary domain good enough?
     positives: Literal["any", "far"] = "any"
     containers: Literal["apart", "any"] = "apart"  # may a positive be from the book that its anchor is from?

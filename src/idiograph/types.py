@@ -1,5 +1,6 @@
 """The values that flow through the system: authors, documents, spans and triplets. Frozen; no behaviour but naming."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from unicodedata import combining, normalize
 
@@ -18,14 +19,36 @@ def fold(name: str) -> str:
     return " ".join(bare.casefold().split())
 
 
-def field_of(domain: str) -> str:
-    """The field that a domain of a document is in: the first part of HAL's dotted codes, other labels as they are.
+def hal_code(domain: str) -> str:
+    """A domain of HAL in one spelling, lower case and without its level; other labels as they are.
 
-    >>> field_of("shs.langue"), field_of("cs.CL")
-    ('shs', 'cs.CL')
+    >>> hal_code("1.phys.meca"), hal_code("SDV.BBM"), hal_code("cs.CL")
+    ('phys.meca', 'sdv.bbm', 'cs.CL')
     """
-    top = domain.partition(".")[0]
-    return top if top in HAL_FIELDS else domain
+    bare = domain.strip()
+    level, dot, rest = bare.partition(".")
+    code = (rest if dot and level.isascii() and level.isdigit() else bare).lower()
+    return code if code.partition(".")[0] in HAL_FIELDS else bare
+
+
+def field_of(domain: str) -> str:
+    """The field that a domain of a document is in: the first part of HAL's codes however spelled, other labels as they are.
+
+    >>> field_of("shs.langue"), field_of("0.phys"), field_of("SDV.BBM"), field_of("cs.CL")
+    ('shs', 'phys', 'sdv', 'cs.CL')
+    """
+    code = hal_code(domain)
+    top = code.partition(".")[0]
+    return top if top in HAL_FIELDS else code
+
+
+def fields_of(domains: Iterable[str]) -> list[str]:
+    """The fields of a document, each once, the primary one first.
+
+    >>> fields_of(["phys.meca.acou", "0.phys", "spi.acou"])
+    ['phys', 'spi']
+    """
+    return list(dict.fromkeys(field_of(domain) for domain in domains if domain.strip()))
 
 
 @dataclass(frozen=True, slots=True)

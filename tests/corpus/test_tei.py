@@ -64,6 +64,12 @@ def test_citations_may_be_kept_or_dropped() -> None:
     assert paragraphs(body, citations="drop") == ["It is so, they say."]
 
 
+def test_citations_may_stand_between_the_published_markers() -> None:
+    assert paragraphs('<p>As <ref type="bibr">(Roe, 2001)</ref> says.</p>', citations="published") == [
+        "As [START_REF] (Roe, 2001) [END_REF] says."
+    ]
+
+
 def test_a_bracket_that_belongs_to_the_sentence_survives_the_mask() -> None:
     assert paragraphs("<p>See others (e.g., <ref type='bibr'>Roe, 2001)</ref>.</p>") == ["See others (e.g., [CITE])."]
 
@@ -115,6 +121,32 @@ def test_headings_of_prose_are_kept(head: str) -> None:
 def test_an_unknown_treatment_names_the_known_ones() -> None:
     with pytest.raises(SpecError, match=r"unknown treatment of citations 'msk'; choose from drop, keep, mask"):
         paragraphs("<p>Text.</p>", citations="msk")
+
+
+NOTES = '<note place="foot" n="1">See there.</note><note place="foot" n="3">And here.</note>'
+
+
+def test_the_number_of_a_footnote_does_not_stay_at_the_word_before_it() -> None:
+    found = paragraphs(f"<p>The corpus2 is large.3 It holds words1, and more.</p>{NOTES}")
+    assert found == ["The corpus is large. It holds words, and more."]
+
+
+def test_numbers_that_count_up_are_footnotes_even_where_the_notes_are_lost() -> None:
+    found = paragraphs("<p>The corpus1 is large.2 It holds words.3 We count.</p>")
+    assert found == ["The corpus is large. It holds words. We count."]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "We ran layer2 after layer2 here.",
+        "H2O and mp3 and Word2Vec stay.",
+        "It rose by sigma2 again.",
+        "In 1992 we left.",
+    ],
+)
+def test_a_number_that_belongs_to_its_word_stays(text: str) -> None:
+    assert paragraphs(f"<p>{text}</p>") == [text]
 
 
 def test_entities_of_html_become_their_characters() -> None:

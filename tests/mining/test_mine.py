@@ -11,16 +11,17 @@ from itertools import islice
 from pathlib import Path
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from idiograph.corpus.corpus import Corpus, build_corpus
 from idiograph.errors import ArtifactError, InputError, SpecError
 from idiograph.mining.audit import same_field
-from idiograph.mining.catalog import HELD_OUT_ELSEWHERE, LABELS
+from idiograph.mining.catalog import HELD_OUT_ELSEWHERE, LABELS, count_fields
 from idiograph.mining.mine import mine_triplets
 from idiograph.mining.spans import make_cloze
 from idiograph.mining.split import SPLITS
-from idiograph.mining.triplets import read_triplets
+from idiograph.mining.triplets import read_rows, read_triplets
 from idiograph.recipe import CorpusRecipe, make_recipe
 from idiograph.runner import Workers
 from idiograph.synth.synth import synth
@@ -198,16 +199,112 @@ def test_a_corpus_whose_writers_have_one_book_each_says_what_to_type(documents, 
     ],
 )
 def test_a_label_says_who_counts_as_the_writer(label, expected):
-    ada, ben, cy = {"name": "Ada", "id": "1"}, {"name": "Ben", "id": None}, {"name": "Cy", "id": "3"}
-    assert [LABELS[label](byline, True) for byline in ([ada, ben], [ada, cy])] == expected
-
-
-def test_without_ids_the_folded_name_stands_for_a_person():
-    assert LABELS["identified"]([{"name": "Éva  Nagy", "id": None}], False) == {"eva nagy"}
+    assert [LABELS[label](keys) for keys in (["1", None], ["1", "3"])] == expected
 
 
 def test_hal_codes_count_by_their_first_part_and_others_as_they_are():
     assert [field_of(code) for code in ("shs.langue", "cs.CL", "bees")] == ["shs", "cs.CL", "bees"]
+    assert {field_of(code) for code in ("0.phys", "1.phys.meca", "PHYS.MECA.ACOU", " phys ", "phys")} == {"phys"}
+
+
+def without_ids(document: Document) -> Document:
+    return replace(document, authors=tuple(Author(a.name) for a in document.authors))
+
+
+def test_one_author_with_an_id_costs_no_triplet(documents, tmp_path):
+    bare = [without_ids(d) for d in documents]
+    ada = replace(
+        bare[0], id="another", text="It is one sentence and no more.", authors=(Author("Ada of Another World", "17"),)
+    )
+    counts = [
+        mine_triplets(corpus_of(some, tmp_path / name / "corpus"), settings(sentences=2), tmp_path / name / "out")
+        for name, some in (("none", bare), ("one", [*bare, ada]))
+    ]
+    assert counts[0] == counts[1] != {}
+
+
+def test_a_person_with_an_id_in_one_document_and_without_in_another_gives_a_positive_pair(documents, tmp_path):
+    ada = [Author("Ada Roe", "17"), Author("Ada Roe")]
+    own = [replace(documents[at], authors=(who,)) for at, who in enumerate(ada)]
+    others = [without_ids(d) for d in documents[2:]]
+    wanted = settings(sentences=2, fractions=(1, 0, 0))
+    mine_triplets(corpus_of([*own, *others], tmp_path / "corpus"), wanted, tmp_path / "out")
+    assert {own[0].id, own[1].id} <= {t.anchor.doc_id for t in every(tmp_path / "out", "base-2")}
+
+
+def test_the_published_protocol_counts_nobody_without_an_id_where_there_are_ids(documents, tmp_path):
+    mixed = [without_ids(d) if at % 2 else d for at, d in enumerate(documents)]
+    wanted = settings(sentences=2, identity="ids", label="set")
+    mine_triplets(corpus_of(mixed, tmp_path / "corpus"), wanted, tmp_path / "out")
+    identified = {d.id for d in mixed if d.authors[0].id}
+    assert {t.anchor.doc_id for t in every(tmp_path / "out", "base-2")} <= identified
+
+
+# The published form
+
+
+@pytest.fixture(scope="module")
+def published(documents, tmp_path_factory) -> Path:
+    """As `--preset paper` writes it, of documents of which one has no year."""
+    folder = tmp_path_factory.mktemp("published")
+    corpus = corpus_of([replace(documents[0], year=None), *documents[1:]], folder / "corpus")
+    mine_triplets(corpus, settings("paper", sentences=2), folder / "out")
+    return folder / "out"
+
+
+def test_the_published_columns_are_written_under_their_names_with_years_as_text(published):
+    written = pq.read_table(next((published / "base-2").glob("train-*.parquet")))
+    assert "neg_halids" in written.column_names
+    assert "neg_halid" not in written.column_names
+    years = {year for role in ("query", "pos", "neg") for year in written.column(f"{role}_year").to_pylist()}
+    assert "1" in years
+    assert all(year.isdigit() for year in years)
+
+
+def test_what_is_written_in_the_published_form_is_read_as_any_other(published, documents):
+    by_id = {d.id: d for d in documents[1:]}
+    for triplet in every(published, "base-2"):
+        for span in (triplet.anchor, triplet.positive, triplet.negative):
+            assert span.year == (by_id[span.doc_id].year if span.doc_id in by_id else None)
+
+
+def test_each_of_ten_positives_comes_with_ten_negatives(published):
+    drawn = {}
+    for triplet in every(published, "base-2"):
+        drawn.setdefault(triplet.anchor.doc_id, []).append(triplet)
+    whole = [some for some in drawn.values() if len(some) == 100]
+    assert whole
+    for some in whole:
+        positives = np.unique([t.positive.doc_id for t in some], return_counts=True)[1]
+        assert all(count % 10 == 0 for count in positives)
+        assert len({t.negative.doc_id for t in some}) > 10
+
+
+# Fields
+
+
+def spelled(documents, spellings) -> list[Document]:
+    return [replace(d, domains=(spellings[at % len(spellings)],)) for at, d in enumerate(documents)]
+
+
+def test_any_spelling_of_a_hal_code_is_its_field_in_negatives_and_in_what_is_written(documents, tmp_path):
+    some = spelled(documents, ["0.phys", "1.phys.meca", "PHYS.MECA.ACOU", "phys"])
+    mine_triplets(corpus_of(some, tmp_path / "corpus"), settings(sentences=2), tmp_path / "out")
+    rows = [row for split in SPLITS for row in read_rows(tmp_path / "out", "base-2", split)]
+    assert {tuple(row[f"{role}_domain"]) for row in rows for role in ("query", "pos", "neg")} == {("phys",)}
+
+
+def test_a_field_that_is_not_listed_gives_no_triplet(documents, tmp_path):
+    some = spelled(documents, ["shs.langue", "demo"])
+    mine_triplets(corpus_of(some, tmp_path / "corpus"), settings(sentences=2, field_codes="13"), tmp_path / "out")
+    rows = [row for split in SPLITS for row in read_rows(tmp_path / "out", "base-2", split)]
+    assert {name for row in rows for name in row["query_domain"]} == {"shs"}
+
+
+def test_fields_are_derived_from_how_many_documents_they_have(documents, tmp_path):
+    rare = replace(documents[0], id="rare", domains=("qfin.st",))
+    corpus = corpus_of([*spelled(documents, ["shs.langue", "info.info-cl"]), rare], tmp_path / "corpus")
+    assert list(count_fields(corpus)) == ["shs", "info"]
 
 
 # Splits

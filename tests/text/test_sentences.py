@@ -33,6 +33,31 @@ def test_an_abbreviation_does_not_end_a_sentence(text):
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "Selon M. Dupont, la loi est juste.",
+        "J.-P. Martin et M. Dupont le nient.",
+        "MM. Durand et Petit lisent Mme. Leroy.",
+        "Le Pr. Grand et Mgr. Dupuis parlent.",
+        "Comme le dit P. Bourdieu, rien ne change.",
+        "Voir l'art. 12 de la loi et le t. 3.",
+        "« M. Thiers » répond à Ch.-L. Blum.",
+        "En 48 av. J.-C., il part.",
+    ],
+)
+def test_a_french_title_or_initial_does_not_end_a_sentence(text):
+    assert cut(f"{text} Puis il part.", "fr") == [text, "Puis il part."]
+
+
+def test_a_year_before_christ_may_end_a_sentence():
+    assert cut("Il vit au siècle av. J.-C. Il meurt jeune.", "fr") == ["Il vit au siècle av. J.-C.", "Il meurt jeune."]
+
+
+def test_hyphenated_initials_are_no_sentence_in_any_language():
+    assert cut("J.-P. Martin disagrees. He left.") == ["J.-P. Martin disagrees.", "He left."]
+
+
+@pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("We use method B. We like it.", ["We use method B.", "We like it."]),

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idiograph.corpus.corpus import Corpus, document_row
+from idiograph.corpus.identity import Identities
 from idiograph.errors import ArtifactError, InputError, SpecError, TooShort
 from idiograph.mining.catalog import LABELS, read_catalog
 from idiograph.mining.split import SPLITS
@@ -66,13 +67,13 @@ def facts_of(documents: Corpus | Sequence[Document], recipe: CalibrateRecipe) ->
     """Everything but the texts, for the documents of the split asked for."""
     wanted = in_split(documents, recipe)
     rows = documents.table.to_pylist() if isinstance(documents, Corpus) else [document_row(d) for d in documents]
-    ids = any(author["id"] for each in rows for author in each["authors"])
+    identities = Identities.of(each["authors"] for each in rows)
     facts = []
     for at, each in enumerate(rows):
         if (wanted is None or at in wanted) and each["authors"] and recipe.lang in ("any", each["lang"] or recipe.lang):
             people = {fold(a["name"]) for a in each["authors"]} | {a["id"] for a in each["authors"] if a["id"]}
             field = field_of(each["domains"][0]) if each["domains"] else ""
-            label = LABELS[recipe.label](each["authors"], ids)
+            label = LABELS[recipe.label](identities.keys(each["authors"]))
             facts.append(Facts(at, each["id"], label, frozenset(people), field, each["lang"], each["container"]))
     return facts
 

@@ -47,13 +47,18 @@ def corpus_command(
     sources: Annotated[list[str], typer.Argument(help=HELP)],
     out_folder: Annotated[Path | None, typer.Option("--out", "-o", help="The folder to write.")] = None,
     citations: Annotated[
-        str | None, typer.Option(help="keep, mask or drop: names in citations give authors away.")
+        str | None,
+        typer.Option(help="keep, mask, drop or published (in [START_REF]): names in citations give authors away."),
     ] = None,
     formulae: Annotated[str | None, typer.Option(help="mask or drop.")] = None,
     keep_duplicates: Annotated[
         bool, typer.Option("--keep-duplicates", help="Do not collapse versions of one work.")
     ] = False,
     signals: Annotated[bool, typer.Option("--signals", help="Write quality signals of every document, too.")] = False,
+    export: Annotated[
+        str | None, typer.Option(help="Write a corpus in another form: halvest (with its records, their timestamps).")
+    ] = None,
+    per_file: Annotated[int, typer.Option(help="With --export: documents in a file; 10000 as filtered.", min=1)] = 2000,
     shard: Shard = "1/1",
     runner: Runner = "inline",
     workers: Workers = None,
@@ -68,6 +73,8 @@ def corpus_command(
         return stats_command(sources[1:], out_folder, as_json)
     if out_folder is None:
         raise InputError("say where the corpus goes: idiograph corpus TEXTS -o FOLDER")
+    if export:
+        return export_command(export, sources, out_folder, per_file, overwrite, as_json)
     given = {"citations": citations, "formulae": formulae, "signals": signals or None}
     given |= {"duplicates": "keep" if keep_duplicates else None}
     chosen = settings(preset, recipe_file, {"corpus": given}).corpus
@@ -94,6 +101,31 @@ def corpus_command(
         )
     found = {"documents": built.documents, "languages": built.languages, "dropped": built.dropped}
     return say(found, as_json, lambda: wrote(out_folder, f"{built.documents} documents", built.dropped))
+
+
+def export_command(
+    form: str, folders: list[str], out_folder: Path, per_file: int, overwrite: bool, as_json: bool
+) -> None:
+    """A corpus, perhaps with the records that it was made of, in a form that others know."""
+    check_choice("form to export to", form, ("halvest",))
+    if len(folders) > 2:
+        raise InputError(
+            "name a corpus, and perhaps its records: idiograph corpus data/corpus data/records --export halvest -o OUT"
+        )
+    check_folder(folders[0], "corpus")
+    for records in folders[1:]:
+        check_folder(records, "records")
+    check_output(out_folder, overwrite)
+
+    from idiograph.corpus.corpus import Corpus
+    from idiograph.corpus.export import export_corpus
+
+    with bar("writing"):
+        counts = export_corpus(
+            Corpus(Path(folders[0])), out_folder, *map(Path, folders[1:]), per_file=per_file, overwrite=overwrite
+        )
+    found = {"documents": sum(counts.values()), "languages": counts}
+    say(found, as_json, lambda: wrote(out_folder, f"{found['documents']} documents in {len(counts)} languages"))
 
 
 def stats_command(folders: list[str], out_folder: Path | None, as_json: bool) -> None:
@@ -154,6 +186,10 @@ def mine_command(
     containers: Annotated[
         str | None, typer.Option(help="apart (a positive is from another book), or any (two chapters of one will do).")
     ] = None,
+    fields: Annotated[
+        str | None,
+        typer.Option(help="auto (those with documents enough), 13 (HAL's), all, or a file with a code a line."),
+    ] = None,
     lang: Annotated[str | None, typer.Option(help="Language of the documents; `any` for all.")] = None,
     apart: Annotated[
         list[Path] | None, typer.Option(help="Other triplets: whoever is validated or tested there is not in train.")
@@ -170,7 +206,7 @@ def mine_command(
     """Draw triplets of passages from a corpus, split by author. Anchor and positive have one author-set and two documents."""
     given: dict[str, Any] = {"per_document": per_document, "label": label, "lang": lang, "seed": seed}
     given |= {"rule": rule or None, "sentences": sentences or None, "negatives": negatives, "positives": positives}
-    given |= {"candidates": candidates, "containers": containers}
+    given |= {"candidates": candidates, "containers": containers, "field_codes": read_fields(fields)}
     chosen = settings(preset, recipe_file, {"mine": given}).mine
     check_folder(corpus_folder, "corpus")
     check_triplets(*apart or ())
@@ -190,6 +226,19 @@ def mine_command(
         pool = Workers(runner, workers, address, update)
         counts = mine_(opened, chosen, out_folder, apart=tuple(apart or ()), overwrite=overwrite, workers=pool)
     say(counts, as_json, lambda: print_counts(out_folder, counts))
+
+
+def read_fields(choice: str | None) -> Any:
+    """A word that the recipe knows, or the codes in a file."""
+    if choice is None or choice in ("all", "auto", "13"):
+        return choice
+    if not Path(choice).is_file():
+        raise InputError(
+            f"--fields '{choice}' is neither all, auto or 13 nor a file; write one code a line into a file"
+        )
+    from idiograph.corpus.readers import read_file
+
+    return tuple(line.strip() for line in read_file(Path(choice)).splitlines() if line.strip())
 
 
 def print_counts(folder: Path, counts: Any) -> None:

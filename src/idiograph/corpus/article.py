@@ -37,6 +37,7 @@ _NUMBERING = re.compile(
     r"^(?:(?:section|chapter|chapitre|kapitel)\s+)?(?:[0-9]+|[ivxlc]+|[a-z])(?:[.)\s][0-9.]*)*(?:[.):]\s*|\s+)"
 )
 _SPACE_BEFORE = re.compile(r" (?=[.,)](?:\s|$))")
+_DOI = re.compile(r"\b10\.\d{1,9}/\S{1,200}")
 _LETTERS = re.compile(r"[^\W\d_]{2}")
 
 
@@ -59,6 +60,7 @@ class Article:
     authors: tuple[Author, ...] = ()
     year: int | None = None
     doi: str = ""
+    id: str = ""  # what identifies it everywhere: its DOI, or else its number in an archive
     licence: str = ""
     dropped: tuple[str, ...] = ()
 
@@ -116,6 +118,16 @@ def year_in(text: str | None) -> int | None:
     """The year at the start of a date such as `2019-03-01`."""
     match = re.match(r"\s*((?:1[5-9]|20)\d\d)(?!\d)", text or "")
     return int(match[1]) if match else None
+
+
+def bare_doi(printed: str) -> str:
+    """A DOI without the address or label before it; empty if it is none.
+
+    >>> bare_doi("https://doi.org/10.21105/jose.00090"), bare_doi("doi: 10.1/x"), bare_doi("unknown")
+    ('10.21105/jose.00090', '10.1/x', '')
+    """
+    found = _DOI.search(printed)
+    return found[0].rstrip(".,;") if found else ""
 
 
 def require_tei(article: Article, kind: str) -> Article:

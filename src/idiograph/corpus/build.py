@@ -5,7 +5,7 @@ Near-duplicate works are found in a second pass over what was kept, by `without_
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -27,16 +27,29 @@ from idiograph.text.language import identify
 from idiograph.types import Document
 from idiograph.xml import check_size
 
-TEI, JATS = (".tei.xml",), (".nxml", ".jats.xml", ".jats")
+TEI, JATS = (".tei.xml", ".tei"), (".nxml", ".jats.xml", ".jats")
+PLAIN_XML = (".xml",)  # either, which is seen inside
+SUFFIXES = (".grobid.tei.xml", *TEI, *JATS, *PLAIN_XML, ".txt")  # the longer before those that they end with
+SNIFFED = 4096  # bytes at the beginning of a file that say which of the two it is
 SURE = 0.9  # of the detector, before it may contradict the depositor
 
 
 @dataclass(frozen=True, slots=True)
 class PaperSource:
-    """A TEI or JATS file that is yet to be parsed, with the record that describes it, if there is one."""
+    """A TEI or JATS file that is yet to be parsed, with the record that describes it, if there is one.
+
+    `name` is where it lies in the folder that was given, without the ending: its id, where neither a record nor the file
+    gives one.
+    """
 
     path: Path
     record: Record | None = None
+    name: str = ""
+
+    @property
+    def place(self) -> str:
+        """The name, be it given or not."""
+        return self.name or bare_name(self.path.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +58,14 @@ class Dropped:
 
     where: str
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class PaperByItsOwnId:
+    """A document under the id that its file gives it. Where another has that id, it goes by its file's name."""
+
+    document: Document
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +80,7 @@ class WrittenText:
 
 
 Raw = Document | UnreadableSource | PaperSource | WrittenText
+Prepared = Document | PaperByItsOwnId | UnreadableSource | Dropped
 
 
 def paper_sources(sources: Iterable[str]) -> Iterator[Raw]:
@@ -68,12 +90,15 @@ def paper_sources(sources: Iterable[str]) -> Iterator[Raw]:
     lookups = [RecordLookup(Path(source), lambda halid: Path(pdf_name(halid)).stem) for source in record_folders]
     for source in sources:
         if source not in record_folders:
-            papers = xml_files(Path(source))
+            papers = paper_files(Path(source))
             first = next(papers, None)
             if first is None:
                 yield from read_texts(source)
             else:
-                yield from (PaperSource(path, described_in(lookups, stem(path))) for path in chain([first], papers))
+                yield from (
+                    PaperSource(path, described_in(lookups, bare_name(path.name)), bare_place(path, Path(source)))
+                    for path in chain([first], papers)
+                )
 
 
 def read_texts(source: str) -> Iterator[Raw]:
@@ -93,26 +118,66 @@ def is_records(folder: Path) -> bool:
     return manifest.is_file() and f'"kind": "{RECORDS}"' in manifest.read_text(encoding="utf-8")
 
 
-def xml_files(path: Path) -> Iterator[Path]:
-    """The TEI and JATS files under a folder in the order of their names, or the one that was named."""
-    if path.is_file() and path.name.endswith((*TEI, *JATS)):
+def paper_files(source: Path) -> Iterator[Path]:
+    """The TEI and JATS files of a source. Names that end in .xml alone count where there are neither others nor texts."""
+    files = xml_files(source)
+    first = next(files, None)
+    if first is not None:
+        return chain([first], files)
+    return iter(()) if is_text_folder(source) else xml_files(source, PLAIN_XML)
+
+
+def xml_files(path: Path, endings: tuple[str, ...] = (*TEI, *JATS)) -> Iterator[Path]:
+    """The files with such an ending under a folder in the order of their names, or the one that was named."""
+    if path.is_file() and path.name.endswith(endings):
         yield path
     for name in sorted(os.listdir(path)) if path.is_dir() else ():
         inner = path / name
-        if name.endswith((*TEI, *JATS)) or (inner.is_dir() and not inner.is_symlink()):
-            yield from xml_files(inner)
+        if name.endswith(endings) or (inner.is_dir() and not inner.is_symlink()):
+            yield from xml_files(inner, endings)
 
 
-def stem(path: Path) -> str:
-    return path.name.partition(".")[0]
+def bare_name(name: str) -> str:
+    """The name of a file without an ending that is known; other full stops belong to the name.
+
+    >>> bare_name("1706.03762v5.tei.xml"), bare_name("2020.acl-main.207.grobid.tei.xml"), bare_name("jose.00090.jats.xml")
+    ('1706.03762v5', '2020.acl-main.207', 'jose.00090')
+    """
+    ending = next((suffix for suffix in SUFFIXES if name.endswith(suffix)), "")
+    return name.removesuffix(ending) or name
 
 
-def prepare_papers(work: tuple[list[Raw], CorpusRecipe]) -> list[Document | UnreadableSource | Dropped]:
+def bare_place(path: Path, source: Path) -> str:
+    """Where a file lies in its source, without its ending: two of one name in two folders are two papers."""
+    inner = path.name if path == source else path.relative_to(source).as_posix()
+    return bare_name(inner)
+
+
+def prepare_papers(work: tuple[list[Raw], CorpusRecipe]) -> list[Prepared]:
     """Each item ready for the corpus, or the reason why not."""
     items, recipe = work
     unfiltered = recipe.model_copy(update={"filters": False})
-    readied = [(ready_paper(item, recipe), unfiltered if isinstance(item, WrittenText) else recipe) for item in items]
-    return [place_paper(each, how) if isinstance(each, Document) else each for each, how in readied]
+    prepared: list[Prepared] = []
+    for item in items:
+        each = ready_paper(item, recipe)
+        if isinstance(each, Document):
+            each = place_paper(each, unfiltered if isinstance(item, WrittenText) else recipe)
+        prepared.append(keep_file_name(each, item))
+    return prepared
+
+
+def keep_file_name(each: Document | UnreadableSource | Dropped, item: Raw) -> Prepared:
+    """A document whose id is from inside its file, with the name of the file beside it."""
+    if isinstance(each, Document) and isinstance(item, PaperSource) and not item.record and each.id != item.place:
+        return PaperByItsOwnId(each, item.place)
+    return each
+
+
+def with_free_id(result: Prepared, taken: Container[str]) -> Document | UnreadableSource | Dropped:
+    """A paper under its own id, or under the name of its file where a proceedings' one identifier stands in every paper."""
+    if not isinstance(result, PaperByItsOwnId):
+        return result
+    return result.document if result.document.id not in taken else replace(result.document, id=result.name)
 
 
 def ready_paper(item: Raw, recipe: CorpusRecipe) -> Document | UnreadableSource | Dropped:
@@ -136,8 +201,9 @@ def parse_raw(item: Document | PaperSource | WrittenText, recipe: CorpusRecipe) 
 
 def parse_paper(paper: PaperSource, recipe: CorpusRecipe) -> Document:
     check_size(paper.path.stat().st_size)
-    reader = read_tei if paper.path.name.endswith(TEI) else read_jats
-    article = reader(paper.path.read_bytes(), recipe.citations, recipe.formulae)
+    data = paper.path.read_bytes()
+    is_tei = paper.path.name.endswith(TEI) or (not paper.path.name.endswith(JATS) and b"<TEI" in data[:SNIFFED])
+    article = (read_tei if is_tei else read_jats)(data, recipe.citations, recipe.formulae)
     text = article.text(abstract=recipe.abstract)
     if not text.strip():
         raise InputError("no running text in it")
@@ -149,7 +215,7 @@ def describe_paper(article: Article, text: str, paper: PaperSource) -> Document:
     record = paper.record
     if record is None:
         return Document(
-            stem(paper.path),
+            article.id or paper.place,
             text,
             article.authors,
             (),

@@ -2,7 +2,7 @@
 
 Names in citations give the author away, since people cite themselves. A reader of markup, or `mark_printed` for plain
 text, puts each citation between two control characters that XML cannot hold; `apply_citation_policy` then keeps, masks
-or drops them.
+or drops them, or writes `[START_REF] Smith, 2001 [END_REF]` as the published corpus does.
 
 In plain text a citation is `(Smith et al., 2001; Doe, 2002)`, `Smith (2001)` or `[3, 5-7]`. A year or the words "et al."
 are found first, then the names before them are read backwards word by word: that is linear, and it stops at the first
@@ -19,7 +19,7 @@ from idiograph.errors import SpecError
 from idiograph.spec import unknown_choice
 from idiograph.text.words import FUNCTION_WORDS
 
-Citations = Literal["keep", "mask", "drop"]
+Citations = Literal["keep", "mask", "drop", "published"]
 CITE = "[CITE]"
 OPEN, CLOSE = "\x02", "\x03"
 
@@ -110,6 +110,8 @@ def apply_citation_policy(text: str, how: Citations) -> str:
         return text
     if how == "keep":
         return _STRAY.sub("", text)
+    if how == "published":
+        return _STRAY.sub("", _MARKED.sub(r"[START_REF] \1 [END_REF]", text))
     text = _STRAY.sub(OPEN, _MARKED.sub(_bare, text))
     text = _RAISED.sub(rf"{OPEN}\1", _UNCLOSED.sub(OPEN, _BRACKETED.sub(OPEN, _RUN.sub(OPEN, text))))
     return _mask(text) if how == "mask" else _drop(text)

@@ -58,7 +58,7 @@ def clean_text(text: str, citations: Citations = "mask") -> str:
     """
     check_citation_policy(citations)
     plain = tidy_space(without_cover(tidy_space(repair(text))))
-    if citations == "keep":
+    if citations in ("keep", "published"):
         return plain
     return tidy_space(apply_citation_policy(mark_printed(plain), citations))
 

@@ -9,15 +9,24 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, TextIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from idiograph.corpus.build import Dropped, PaperSource, Raw, copies_of_documents, prepare_papers
+from idiograph.corpus.build import (
+    Dropped,
+    PaperSource,
+    Prepared,
+    Raw,
+    copies_of_documents,
+    prepare_papers,
+    with_free_id,
+)
 from idiograph.corpus.card import write_card, write_croissant
+from idiograph.corpus.identity import Byline, Identities
 from idiograph.corpus.readers import UnreadableSource
 from idiograph.corpus.signals import write_signals
 from idiograph.errors import ArtifactError, InputError
@@ -178,7 +187,8 @@ def admit_documents(items: Iterable[Raw], recipe: CorpusRecipe, workers: Workers
     seen: set[str] = set()
     work = ((batch, recipe) for batch in cut_batches(items, BATCH))
     for results in workers.map(prepare_papers, work):
-        for result in one_by_one(results, workers) if isinstance(results, Lost) else results:
+        for prepared in one_by_one(results, workers) if isinstance(results, Lost) else results:
+            result = with_free_id(prepared, seen)
             if isinstance(result, Document) and result.id not in seen:
                 seen.add(result.id)
                 yield result
@@ -188,7 +198,7 @@ def admit_documents(items: Iterable[Raw], recipe: CorpusRecipe, workers: Workers
         workers.tell(notes.count, None, "reading")
 
 
-def one_by_one(lost: Lost, workers: Workers) -> Iterator[Document | UnreadableSource | Dropped]:
+def one_by_one(lost: Lost, workers: Workers) -> Iterator[Prepared]:
     """The items of a batch that killed its worker, so that only the guilty one is lost."""
     batch, recipe = lost.item
     alone = workers.map(prepare_papers, (([item], recipe) for item in batch))
@@ -289,7 +299,12 @@ class Corpus:
 
     def __iter__(self) -> Iterator[Document]:
         """Every document, in the order of `table`; a few hundred are in memory at a time."""
-        return store_documents(self.folder)
+        return map(self.identities.identify, store_documents(self.folder))
+
+    @cached_property
+    def identities(self) -> Identities:
+        """Who is the same person under different ids, or with and without one."""
+        return Identities.of(chain.from_iterable(map(read_bylines, self.paths)))
 
     def text(self, at: int) -> str:
         """The text of the document in row `at` of `table`."""
@@ -297,7 +312,7 @@ class Corpus:
 
     def document(self, at: int) -> Document:
         path, group, row_at = self._locate(at)
-        return document_of_row(read_group(path, group)[row_at])
+        return self.identities.identify(document_of_row(read_group(path, group)[row_at]))
 
     @cached_property
     def _groups(self) -> list[tuple[int, Path, int]]:
@@ -313,6 +328,14 @@ class Corpus:
     def _locate(self, at: int) -> tuple[Path, int, int]:
         first, path, group = self._groups[bisect_right(self._groups, at, key=lambda g: g[0]) - 1]
         return path, group, at - first
+
+
+def read_bylines(path: Path) -> list[Byline]:
+    """The authors of each document of a shard, if any of them has an id."""
+    columns = ["authors.list.element.name", "authors.list.element.id"]
+    authors = pq.ParquetFile(path).read(columns=columns).column("authors")
+    numbers = [chunk.flatten().field("id") for chunk in authors.chunks]
+    return authors.to_pylist() if any(part.null_count < len(part) for part in numbers) else []
 
 
 @lru_cache(maxsize=64)

@@ -1,12 +1,13 @@
 """JATS (PubMed Central, publishers, journals) → `Article`. Body and abstract; figures, tables, notes and back are left out."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from idiograph.corpus.article import (
     Article,
     ArticleSection,
     Formulae,
     Treatment,
+    bare_doi,
     is_dropped,
     prose,
     require_tei,
@@ -52,6 +53,8 @@ def read_jats(data: bytes, citations: Citations = "mask", formulae: Formulae = "
     treatment = Treatment(citations, formulae)
     meta = child_element(found, "front", "article-meta")
     kept, dropped = _jats_sections(child_element(found, "body"), treatment)
+    numbers = {each.get("pub-id-type"): element_text(each) for each in children(meta, "article-id")}
+    doi = bare_doi(numbers.get("doi", ""))
     article = Article(
         title=element_text(child_element(meta, "title-group", "article-title"), _title_swap),
         abstract=_abstract(meta, treatment),
@@ -59,11 +62,18 @@ def read_jats(data: bytes, citations: Citations = "mask", formulae: Formulae = "
         lang=(found.get(LANG) or "").lower()[:2],
         authors=tuple(_jats_authors(meta)),
         year=_jats_year(meta),
-        doi=next((element_text(each) for each in children(meta, "article-id") if each.get("pub-id-type") == "doi"), ""),
+        doi=doi,
+        id=doi or _pmc_number(numbers),
         licence=_jats_licence(meta),
         dropped=dropped,
     )
     return require_tei(article, "JATS")
+
+
+def _pmc_number(numbers: Mapping[str, str]) -> str:
+    """The number in PubMed Central, as it is written everywhere: PMC5828200."""
+    digits = (numbers.get("pmc") or numbers.get("pmcid") or "").upper().removeprefix("PMC")
+    return f"PMC{digits}" if digits.isascii() and digits.isdigit() else ""
 
 
 def _abstract(meta: Element | None, treatment: Treatment) -> tuple[str, ...]:

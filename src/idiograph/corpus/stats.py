@@ -13,7 +13,7 @@ import numpy as np
 
 from idiograph.corpus.filters import TextView
 from idiograph.text.sentences import find_sentences
-from idiograph.types import AuthorSet, Document, field_of
+from idiograph.types import AuthorSet, Document, fields_of
 
 NONE = "none"  # the field of a document without one, and the language of one without
 ENTROPY_CHARACTERS = 5_000_000  # of a field that are looked at; more changes the third digit at most
@@ -124,7 +124,7 @@ class _Census:
     spans: dict[int, list[int]] = field(default_factory=lambda: {size: [] for size in SPAN_SIZES})
 
     def add(self, document: Document, reading: TextView, tokens: int) -> None:
-        named = list(dict.fromkeys(map(field_of, document.domains))) or [NONE]
+        named = fields_of(document.domains) or [NONE]
         lang = document.lang or NONE
         self.languages.add(lang, tokens, [lang])
         self.domains.add(named[0], tokens, named)

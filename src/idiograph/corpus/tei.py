@@ -1,12 +1,16 @@
 """GROBID's TEI → `Article`. Body and abstract only: figures, tables, notes and the back matter are left out."""
 
+import re
+from collections import Counter
 from collections.abc import Iterator
+from itertools import chain
 
 from idiograph.corpus.article import (
     Article,
     ArticleSection,
     Formulae,
     Treatment,
+    bare_doi,
     is_dropped,
     prose,
     require_tei,
@@ -18,6 +22,9 @@ from idiograph.types import Author
 from idiograph.xml import Element, child_element, children, element_text, inner_parts, parse_xml, tag_name
 
 LANG = "{http://www.w3.org/XML/1998/namespace}lang"
+_ARXIV = re.compile(r"\d{4}\.\d{4,5}(?:v\d{1,3})?|[a-z.-]{2,20}/\d{7}(?:v\d{1,3})?", re.I)
+# A number after a plain word, or after the stop that ends its sentence. Bounded, so that no long word costs more than its length.
+_STUCK = re.compile(r"(?P<word>(?<![\w-])[^\W\dA-Z_]{4,30}(?:[.,;:!?)”»]{1,2})?)(?P<n>[1-9]\d?)(?=[.,;:)]?(?:\s|$))")
 _LEFT_OUT = frozenset({"figure", "table", "note", "graphic", "head", "label", "figDesc", "listBibl", "biblStruct"})
 _SPACED: dict[str, str] = dict.fromkeys(("lb", "pb", "cb", "s", "item"), " ")
 
@@ -29,7 +36,9 @@ def read_tei(data: bytes, citations: Citations = "mask", formulae: Formulae = "m
         raise InputError(f"not TEI: the root element is <{tag_name(root)}>, not <TEI>")
     treatment = Treatment(citations, formulae)
     sections, dropped = _tei_sections(root, treatment)
+    sections = without_note_calls(sections, max(_note_numbers(root), default=0))
     header = child_element(root, "teiHeader")
+    doi = bare_doi(_idnos(header).get("doi", ""))
     article = Article(
         title=element_text(child_element(header, "fileDesc", "titleStmt", "title")),
         abstract=prose(_tei_paragraphs(child_element(header, "profileDesc", "abstract"), treatment)),
@@ -37,7 +46,8 @@ def read_tei(data: bytes, citations: Citations = "mask", formulae: Formulae = "m
         lang=_lang(root),
         authors=tuple(_tei_authors(root)),
         year=_tei_year(header),
-        doi=_doi(header),
+        doi=doi,
+        id=doi or _archive_number(header),
         licence=_tei_licence(header),
         dropped=dropped,
     )
@@ -81,6 +91,45 @@ def _tei_paragraphs(div: Element | None, treatment: Treatment) -> list[str]:
             paragraphs.append(paragraph)
         waiting = ""
     return paragraphs
+
+
+def _note_numbers(root: Element) -> Iterator[int]:
+    """The numbers of the footnotes that the file has apart; GROBID does not find all of them."""
+    for note in inner_parts(child_element(root, "text"), "note"):
+        number = note.get("n", "")
+        if note.get("place") == "foot" and number.isascii() and number.isdigit():
+            yield int(number[:3])
+
+
+def without_note_calls(sections: tuple[ArticleSection, ...], notes: int) -> tuple[ArticleSection, ...]:
+    """The sections without the numbers of footnotes that are stuck to the words before them: "the corpus2 was", "done.3 We".
+
+    Such a number occurs once in this place, and it is one of footnotes that are there, or it follows on those before it
+    from 1 on. "Level2" that comes again, "H2O" and "mp3" are names.
+    """
+    calls = list(chain.from_iterable(_STUCK.finditer(p) for section in sections for p in section.paragraphs))
+    often = Counter(call[0] for call in calls)
+    numbers = [int(call["n"]) for call in calls if often[call[0]] == 1]
+    known = {number for number in numbers if number <= notes} | set(count_up(numbers))
+
+    def cut(call: re.Match[str]) -> str:
+        return call["word"] if often[call[0]] == 1 and int(call["n"]) in known else call[0]
+
+    if not known:
+        return sections
+    return tuple(ArticleSection(each.head, tuple(_STUCK.sub(cut, p) for p in each.paragraphs)) for each in sections)
+
+
+def count_up(numbers: list[int]) -> list[int]:
+    """The numbers from 1 on that come in order, if 1, 2 and 3 do.
+
+    >>> count_up([1, 7, 2, 3, 5]), count_up([2, 19])
+    ([1, 2, 3], [])
+    """
+    reached = 0
+    for number in numbers:
+        reached += number == reached + 1
+    return list(range(1, reached + 1)) if reached >= 3 else []
 
 
 def _blocks(div: Element | None) -> Iterator[Element]:
@@ -153,9 +202,20 @@ def _tei_year(header: Element | None) -> int | None:
     return next((year for date in dates if (year := year_in(date.get("when") or element_text(date)))), None)
 
 
-def _doi(header: Element | None) -> str:
-    source = child_element(header, "fileDesc", "sourceDesc", "biblStruct")
-    return next((element_text(idno) for idno in inner_parts(source, "idno") if idno.get("type") == "DOI"), "")
+def _idnos(header: Element | None) -> dict[str, str]:
+    """The first identifier of each type that the header gives of the paper; not those of its authors or journal."""
+    file = child_element(header, "fileDesc")
+    source = child_element(file, "sourceDesc", "biblStruct")
+    places = (child_element(file, "publicationStmt"), source, child_element(source, "analytic"))
+    found = [idno for place in places for idno in children(place, "idno")]
+    return {idno.get("type", "").lower(): element_text(idno) for idno in reversed(found)}
+
+
+def _archive_number(header: Element | None) -> str:
+    """The number under which arXiv or HAL has the paper, without what GROBID leaves behind it."""
+    numbers = _idnos(header)
+    arxiv = _ARXIV.search(numbers.get("arxiv", ""))
+    return f"arXiv:{arxiv[0]}" if arxiv else numbers.get("halid", "")
 
 
 def _tei_licence(header: Element | None) -> str:

@@ -7,9 +7,10 @@ last stands. A folder holds one query.
 
 import hashlib
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from pathlib import Path
@@ -22,9 +23,9 @@ import stamina
 from idiograph.errors import ArtifactError, InputError, ServiceError
 from idiograph.hal import query
 from idiograph.hal.licence import permits
-from idiograph.hal.metadata import JUNK, Unfit, first_text, to_record
+from idiograph.hal.metadata import JUNK, Unfit, first_text, readable_header, record_with_header
 from idiograph.hal.ratelimit import SiteRate, retry_after, user_agent
-from idiograph.hal.records import KIND, MAKE, Record, record_ids, to_line
+from idiograph.hal.records import KIND, MAKE, Record, published_moment, record_ids, to_line
 from idiograph.recipe import HarvestRecipe
 from idiograph.runner import Progress
 from idiograph.store import (
@@ -45,10 +46,15 @@ LAST = "last"
 START = "*"  # the cursor of the first page
 PLAN = ".plan.json"
 OVERLAP = timedelta(hours=1)  # a change is stamped some minutes before a search shows it
+BAD_QUERY = re.compile(  # in the words of Solr
+    r"syntax\s?error|cannot parse|unable to parse|can'?t parse|undefined field|unknown field|invalid (?:date|number|query)"
+    r"|illegal query|too many (?:boolean )?clauses|unknown query parser|org\.apache\.lucene\.queryparser",
+    re.I,
+)
 MAX_ANSWER = 256 << 20  # bytes; a page of 200 records with their TEI is about 8 MB
 # Settings that say what is harvested; the others only say how gently. The first three may differ from round to round.
 ASKED = ("since", "until", "limit", "server", "portal", "query", "date", "lang", "domain", "doctype", "licence",
-         "roles", "files", "tei", "rows")  # fmt: skip
+         "roles", "files", "tei", "rows", "timestamp")  # fmt: skip
 
 
 class AskHalAgain(Exception):
@@ -181,9 +187,12 @@ class HalSearch:
             raise ServiceError(f"{response.url} answered with status {code}; check --server and --query")
 
     def raise_refusal(self, error: Any, known_good: bool) -> None:
-        """HAL answers a bad query with status 200 and an error; a query that gave pages before cannot be bad."""
+        """HAL answers a bad query with status 200 and an error, and also what went wrong on its own side.
+
+        A query that gave pages before cannot be bad, and another one is only if HAL says that it could not be read.
+        """
         message = first_text(error.get("msg") if isinstance(error, dict) else error)[:300] or "no reason given"
-        if known_good:
+        if known_good or not BAD_QUERY.search(message):
             raise AskHalAgain(f"the error '{message}'")
         raise InputError(f"HAL refuses the query '{self.recipe.query}': {message}; check --query and the filters")
 
@@ -269,12 +278,16 @@ class PageJournal:
 
     def add(self, answer: HalPage, recipe: HarvestRecipe) -> None:
         """Write a page as a shard, then note it."""
-        records, dropped = convert_documents(answer.docs, recipe)
+        records, dropped, unread = convert_documents(answer.docs, recipe)
+        if recipe.timestamp == "accessed":
+            records = [replace(record, timestamp=published_moment(server_time(answer.date))) for record in records]
         records = records[: recipe.limit - self.records] if recipe.limit else records
         full = bool(recipe.limit) and self.records + len(records) >= recipe.limit
         entry = {"round": self.plan.round, "page": len(self.pages) + 1, "cursor": self.cursor, "next": answer.next,
                  "found": answer.total, "records": len(records), "dropped": dropped,
                  "end": full or answer.next == self.cursor, "limited": full}  # fmt: skip
+        if unread:
+            entry["unread_tei"] = unread
         if records:
             entry |= self.write(f"{self.plan.round:03d}-{len(self.pages) + 1:06d}.jsonl", records)
         self.ledger.add(entry)
@@ -293,24 +306,30 @@ class PageJournal:
         dropped = Counter(reason for entry in entries for _, reason in entry["dropped"])
         counts = {"records": len(set(record_ids(self.out))), "rounds": self.plan.round, "limited": entries[-1]["limited"],
                   "pages": sum(1 for entry in entries if "shard" in entry), "found": entries[-1]["found"]}  # fmt: skip
+        if unread := sum(len(entry.get("unread_tei", ())) for entry in entries):
+            counts["unread_tei"] = unread  # records made of the arrays alone
         inputs = {"server": query.address(recipe), "until": query.earlier(recipe.until, self.plan.started)}
         manifest = seal(self.out, Manifest(KIND, recipe.model_dump(mode="json"), inputs, counts, dict(dropped)))
         (self.out / PLAN).unlink()
         return manifest
 
 
-def convert_documents(docs: list[Any], recipe: HarvestRecipe) -> tuple[list[Record], list[list[str]]]:
-    """The records of those documents that make one, and of the others the id and the reason."""
-    records, dropped = [], []
-    for doc in docs:
+def convert_documents(docs: list[Any], recipe: HarvestRecipe) -> tuple[list[Record], list[list[str]], list[list[str]]]:
+    """The records of those documents that make one, and of the others the id and the reason; also whose TEI was not read."""
+    records, dropped, unread = [], [], []
+    for each in docs:
+        doc = each if isinstance(each, dict) else {}
+        header, fault = readable_header(doc)
         try:
-            record = to_record(doc if isinstance(doc, dict) else {}, recipe.roles)
+            record = record_with_header(doc, header, recipe.roles)
             if not permits(recipe.licence, record.licence):
                 raise Unfit("licence not chosen")
             records.append(record)
         except Unfit as error:
             dropped.append([name_dropped_document(doc), str(error)])
-    return records, dropped
+        else:
+            unread += [[record.halid, fault]] if fault else []
+    return records, dropped, unread
 
 
 def name_dropped_document(doc: Any) -> str:
@@ -372,4 +391,5 @@ def start_of_window(out: Path, recipe: HarvestRecipe) -> str:
 
 def differences(old: Mapping[str, Any], new: Mapping[str, Any], keys: tuple[str, ...]) -> Iterator[str]:
     """`lang = ['en'], not ['fr']` for each setting that differs."""
-    return (f"{key} = {old.get(key)!r}, not {new[key]!r}" for key in keys if old.get(key) != new[key])
+    before = {"timestamp": "modified", **old}  # folders of the time before there was a choice
+    return (f"{key} = {before.get(key)!r}, not {new[key]!r}" for key in keys if before.get(key) != new[key])

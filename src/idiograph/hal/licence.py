@@ -22,6 +22,18 @@ KINDS: dict[str, tuple[str, ...]] = {
     "etalab": ("hal.archives-ouvertes.fr/licences/etalab/", "hal.science/licences/etalab/"),
     "copyright": ("hal.archives-ouvertes.fr/licences/copyright/", "hal.science/licences/copyright/"),
 }
+SPOKEN = {  # other names that people give to a kind
+    **{kind.removeprefix("cc-"): kind for kind in KINDS if kind.startswith("cc-")},
+    **{kind.replace("nc-nd", "nd-nc"): kind for kind in KINDS if "nc-nd" in kind},
+    "zero": "cc0",
+    "cc-0": "cc0",
+    "cc-zero": "cc0",
+    "pd": "public-domain",
+    "publicdomain": "public-domain",
+    "pdm": "public-domain",
+    "licence-ouverte": "etalab",
+    "all-rights-reserved": "copyright",
+}
 OPEN = frozenset({"cc-by", "cc-by-sa", "cc0", "public-domain", "etalab"})
 
 
@@ -38,15 +50,27 @@ def licence_kind(address: str) -> str:
 
 
 def chosen_licences(choice: str) -> frozenset[str] | None:
-    """The kinds that `open`, `any` or a list such as `cc-by,cc0` lets through; None lets everything through."""
-    if choice == "any":
+    """The kinds that `open`, `any` or a list such as `by,cc0` lets through; None lets everything through.
+
+    >>> sorted(chosen_licences("by, CC BY-SA 4.0, https://creativecommons.org/publicdomain/zero/1.0/"))
+    ['cc-by', 'cc-by-sa', 'cc0']
+    """
+    if choice.strip().lower() == "any":
         return None
-    if choice == "open":
-        return OPEN
-    kinds = frozenset(part.strip().lower() for part in choice.split(","))
-    for kind in sorted(kinds - KINDS.keys()):
-        raise SpecError(unknown_choice("licence", kind, ["any", "open", *KINDS]))
-    return kinds
+    kinds: set[str] = set()
+    for part in choice.split(","):
+        kinds |= OPEN if part.strip().lower() == "open" else {named_licence(part)}
+    return frozenset(kinds)
+
+
+def named_licence(name: str) -> str:
+    """The kind that a person means by a short name, a full one with its version, or an address."""
+    bare = re.sub(r"[\s_]+", "-", name.strip().lower())
+    kind = licence_kind(bare) if "/" in bare else re.sub(r"-v?\d(?:\.\d)?$", "", bare) if bare != "cc-0" else "cc0"
+    kind = SPOKEN.get(kind, kind)
+    if kind not in KINDS:
+        raise SpecError(unknown_choice("licence", name.strip(), ["any", "open", *KINDS]))
+    return kind
 
 
 def permits(choice: str, address: str) -> bool:

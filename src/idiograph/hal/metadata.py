@@ -14,6 +14,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from idiograph.hal.records import NOBODY, Person, Record
+from idiograph.types import field_of, hal_code
 
 FIELDS = (
     "docid", "halId_s", "version_i", "uri_s", "fileMain_s", "files_s", "licence_s", "language_s", "docType_s",
@@ -68,11 +69,23 @@ class TeiHeader:
 
 
 def to_record(doc: Mapping[str, Any], roles: Sequence[str] = ROLES) -> Record:
-    """The record of one document; `Unfit` says why there is none."""
+    """The record of one document; `Unfit` says why there is none. A TEI that cannot be read is passed over."""
+    return record_with_header(doc, readable_header(doc)[0], roles)
+
+
+def readable_header(doc: Mapping[str, Any]) -> tuple[TeiHeader, str]:
+    """What the TEI says, and why it says nothing if it cannot be read: the arrays beside it are whole all the same."""
+    try:
+        return (read_header(doc[TEI]) if doc.get(TEI) else TeiHeader()), ""
+    except Unfit as error:
+        return TeiHeader(), str(error)
+
+
+def record_with_header(doc: Mapping[str, Any], header: TeiHeader, roles: Sequence[str] = ROLES) -> Record:
+    """The record of one document with what its TEI says."""
     halid = first_text(doc.get("halId_s"))
     if not ID.fullmatch(halid):
         raise Unfit("no HAL id" if not halid else "not a HAL id")
-    header = read_header(doc[TEI]) if doc.get(TEI) else TeiHeader()
     authors, complete = people(doc, header, roles)
     main = main_file(doc, header)
     return Record(
@@ -164,9 +177,10 @@ def main_file(doc: Mapping[str, Any], header: TeiHeader) -> File:
 
 def domains(doc: Mapping[str, Any]) -> tuple[str, ...]:
     """The most special domain codes, those under the primary domain first. HAL lists every ancestor as well."""
-    codes = [code for code in dict.fromkeys(column(doc.get("domainAllCode_s")) or ()) if DOMAIN.fullmatch(code)]
+    given = column(doc.get("domainAllCode_s")) or column(doc.get("domain_s")) or ()
+    codes = [code for code in dict.fromkeys(map(hal_code, given)) if DOMAIN.fullmatch(code)]
     above = {code[:dot] for code in codes for dot in range(len(code)) if code[dot] == "."}
-    primary = first_text(doc.get("primaryDomain_s")).partition(".")[0]
+    primary = field_of(first_text(doc.get("primaryDomain_s")))
     leaves = [code for code in codes if code not in above]
     return tuple(sorted(leaves, key=lambda code: code.partition(".")[0] != primary))
 

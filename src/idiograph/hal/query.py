@@ -9,7 +9,7 @@ from idiograph.hal.licence import KINDS, chosen_licences
 from idiograph.hal.metadata import FIELDS, TEI
 from idiograph.recipe import HarvestRecipe
 from idiograph.spec import unknown_choice
-from idiograph.types import HAL_FIELDS
+from idiograph.types import HAL_FIELDS, hal_code
 
 DATES = {
     "indexed": "dateLastIndexed_tdate",
@@ -72,9 +72,10 @@ def choice(field: str, values: Iterable[str], shape: str, what: str) -> str:
     return f"{field}:({quoted})"
 
 
-def check_domain(code: str) -> str:
+def check_domain(domain: str) -> str:
+    code = hal_code(domain)
     if code.partition(".")[0] not in HAL_FIELDS:
-        raise SpecError(unknown_choice("domain", code, HAL_FIELDS))
+        raise SpecError(unknown_choice("domain", domain, HAL_FIELDS))
     return code
 
 

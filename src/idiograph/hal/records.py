@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +58,15 @@ class Record:
     embargo: str = ""
     kind: str = ""
     uri: str = ""
+
+
+def published_moment(stamped: str) -> str:
+    """A moment as the published files write it.
+
+    >>> published_moment("2024-06-01T20:41:20Z"), published_moment("2024/06/01 20:41:20")
+    ('2024/06/01 20:41:20', '2024/06/01 20:41:20')
+    """
+    return f"{datetime.fromisoformat(stamped.replace('/', '-')):%Y/%m/%d %H:%M:%S}" if stamped else ""
 
 
 def to_line(record: Record) -> str:

@@ -18,7 +18,7 @@ from idiograph.mining.split import SPLITS
 from idiograph.mining.triplets import ROLES, configurations, read_rows, splits
 from idiograph.runner import Progress
 from idiograph.store import MANIFEST, read_manifest
-from idiograph.types import field_of
+from idiograph.types import fields_of
 
 ROWS_PER_BATCH = 2048  # rows looked at together
 TEXTS = tuple(text for _, text in ROLES.values())
@@ -182,7 +182,7 @@ class _Check:
 
 def same_field(one: list[str] | None, other: list[str] | None) -> bool:
     """The same set of fields, or the same primary one."""
-    a, b = ([field_of(domain) for domain in domains or ()] for domains in (one, other))
+    a, b = (fields_of(domains or ()) for domains in (one, other))
     return bool(a and b) and (set(a) == set(b) or a[0] == b[0])
 
 

@@ -5,8 +5,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,17 +13,19 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from idiograph.corpus.corpus import MAKE, Corpus
+from idiograph.corpus.identity import Byline, Identities, fold_name
 from idiograph.errors import ArtifactError
 from idiograph.mining.leaks import HeldOutPeople
 from idiograph.mining.split import Splits, split_people
 from idiograph.recipe import MineRecipe
 from idiograph.seeded import Keys, key, keys
-from idiograph.types import field_of, fold
+from idiograph.types import HAL_FIELDS, field_of, fields_of
 
 Ints = NDArray[np.int32]
 
 COLUMNS = ["id", "authors", "domains", "year", "container", "lang"]
 NONE = -1
+MIN_FIELD_DOCUMENTS, MIN_FIELD_SHARE = 2, 0.001  # that a field needs, so that negatives can be found in it
 TEXTS = pa.list_(pa.string())
 DESCRIPTION = pa.schema(
     [("id", pa.string()), ("year", pa.int32()), *((n, TEXTS) for n in ("domain", "affiliations", "authorids"))]
@@ -36,41 +36,35 @@ REPEATS_ANOTHER = "document: repeats another"
 OTHER_LANGUAGE = "document: language is not the one asked for"
 HELD_OUT_ELSEWHERE = "document: it, or one of its authors, is validated or tested on elsewhere"
 
-Authors = Sequence[Mapping[str, Any]]  # {"name": …, "id": …} each, in the order of the byline
-Labeller = Callable[[Authors, bool], frozenset[str]]
+PersonKeys = Sequence[str | None]  # what stands for each author in the order of the byline; None: nobody knows who
+Labeller = Callable[[PersonKeys], frozenset[str]]
 NOBODY: frozenset[str] = frozenset()
 
 
-def key_of(author: Mapping[str, Any], ids: bool) -> str | None:
-    """What stands for a person: the id in a corpus that has ids, else the fold_name name."""
-    return author["id"] if ids else fold(author["name"])
-
-
-def is_identified(authors: Authors, ids: bool) -> frozenset[str]:
+def is_identified(keys: PersonKeys) -> frozenset[str]:
     """All authors, provided that each is identified: {A, unknown} is not {A}.
 
-    >>> sorted(is_identified([{"name": "Ada", "id": "1"}, {"name": "Ben", "id": None}], ids=True))
+    >>> sorted(is_identified(["1", None]))
     []
     """
-    keys = [key_of(author, ids) for author in authors]
     return frozenset(filter(None, keys)) if all(keys) else NOBODY
 
 
-def known_set(authors: Authors, ids: bool) -> frozenset[str]:
+def known_set(keys: PersonKeys) -> frozenset[str]:
     """The identified authors; others are passed over, as in the published protocol."""
-    return frozenset(filter(None, (key_of(author, ids) for author in authors)))
+    return frozenset(filter(None, keys))
 
 
-def first_author(authors: Authors, ids: bool) -> frozenset[str]:
-    return is_identified(authors[:1], ids)
+def first_author(keys: PersonKeys) -> frozenset[str]:
+    return is_identified(keys[:1])
 
 
-def last_author(authors: Authors, ids: bool) -> frozenset[str]:
-    return is_identified(authors[-1:], ids)
+def last_author(keys: PersonKeys) -> frozenset[str]:
+    return is_identified(keys[-1:])
 
 
-def single_author(authors: Authors, ids: bool) -> frozenset[str]:
-    return is_identified(authors, ids) if len(authors) == 1 else NOBODY
+def single_author(keys: PersonKeys) -> frozenset[str]:
+    return is_identified(keys) if len(keys) == 1 else NOBODY
 
 
 LABELS: dict[str, Labeller] = {
@@ -144,7 +138,7 @@ class Numbers(dict[Any, int]):
 def read_catalog(corpus: Corpus, recipe: MineRecipe, held_out: HeldOutPeople | None = None) -> Catalog:
     """Everything but the texts, a shard at a time. Whoever and whatever is in `held_out` is not in train."""
     with _readable(corpus):
-        reading = _Reading(recipe, any(_has_ids(path) for path in corpus.paths))
+        reading = _Reading(recipe, corpus.identities, _kept_fields(corpus, recipe))
         for path in corpus.paths:
             reading.add(pq.ParquetFile(path).read(columns=COLUMNS).to_pylist())
     return reading.result(held_out or HeldOutPeople())
@@ -166,16 +160,37 @@ def _readable(corpus: Corpus) -> Iterator[None]:
         raise ArtifactError(f"corpus '{corpus.folder}' is damaged ({what}); make it again: {MAKE}") from error
 
 
-def _has_ids(path: Path) -> bool:
-    found = pq.ParquetFile(path).read(columns=["authors.list.element.id"]).column("authors")
-    return any(author["id"] for authors in found.to_pylist() for author in authors or ())
+def published_keys(byline: Byline, identities: Identities) -> PersonKeys:
+    """The ids, as the published code has it; names where nobody in the corpus has an id."""
+    return [(author["id"] if identities.named else fold_name(author["name"])) or None for author in byline]
+
+
+def _kept_fields(corpus: Corpus, recipe: MineRecipe) -> frozenset[str] | None:
+    """The fields that count, or None for all."""
+    if recipe.field_codes == "all":
+        return None
+    if recipe.field_codes == "13":
+        return HAL_FIELDS
+    return (
+        frozenset(count_fields(corpus))
+        if recipe.field_codes == "auto"
+        else frozenset(map(field_of, recipe.field_codes))
+    )
+
+
+def count_fields(corpus: Corpus) -> dict[str, int]:
+    """The fields with documents enough to draw negatives from, and how many they have, most first."""
+    read = (pq.ParquetFile(path).read(columns=["domains"]).column("domains").to_pylist() for path in corpus.paths)
+    counts = Counter(name for rows in read for domains in rows for name in fields_of(domains))
+    least = max(MIN_FIELD_DOCUMENTS, MIN_FIELD_SHARE * len(corpus))
+    return {name: count for name, count in counts.most_common() if count >= least}
 
 
 class _Reading:
     """The columns while shards go by; of each shard only arrays are kept."""
 
-    def __init__(self, recipe: MineRecipe, ids: bool) -> None:
-        self.recipe, self.ids = recipe, ids
+    def __init__(self, recipe: MineRecipe, identities: Identities, fields: frozenset[str] | None) -> None:
+        self.recipe, self.identities, self.kept = recipe, identities, fields
         self.names, self.sets, self.fields = Numbers(), Numbers(), Numbers()
         self.langs, self.ties = Counter[str](), set[tuple[int, int]]()  # ties of an id and a name
         self.people, self.labels = list[RaggedRows](), list[RaggedRows]()
@@ -183,35 +198,51 @@ class _Reading:
         self.tables, self.keys, self.books = list[pa.Table](), list[Keys](), list[NDArray[np.int64]]()
 
     def add(self, rows: list[dict[str, Any]]) -> None:
-        labels = [LABELS[self.recipe.label](row["authors"] or (), self.ids) for row in rows]
-        kind = "id" if self.ids else "name"
-        marked = [tuple(self.names[kind, each] for each in sorted(label)) for label in labels]
+        bylines = [row["authors"] or () for row in rows]
+        labels = [LABELS[self.recipe.label](self._keys(byline)) for byline in bylines]
+        kinds = [self._kinds(byline, label) for byline, label in zip(bylines, labels, strict=True)]
+        marked = [tuple(self.names[each] for each in kind) for kind in kinds]
         self.labels.append(RaggedRows.of(marked))
-        self.people.append(RaggedRows.of([self._people(row["authors"] or ()) for row in rows]))
-        self.columns.append(np.array([self._numbers(*each) for each in zip(rows, marked, strict=True)], dtype=np.int32))
-        shown = [_describe_document(row, label) for row, label in zip(rows, labels, strict=True)]
-        self.tables.append(pa.Table.from_pylist(shown, DESCRIPTION))
+        self.people.append(RaggedRows.of(list(map(self._people, bylines))))
+        fields = list(map(self._fields, rows))
+        self.columns.append(np.array(list(map(self._numbers, fields, marked)), dtype=np.int32))
+        shown = map(_describe_document, rows, labels, fields)
+        self.tables.append(pa.Table.from_pylist(list(shown), DESCRIPTION))
         self.keys.append(keys(self.recipe.seed, (row["id"] for row in rows)))
         books = (key(0, row["container"]) >> 1 if row["container"] else NONE for row in rows)
         self.books.append(np.fromiter(books, dtype=np.int64, count=len(rows)))
         self.langs.update(row["lang"] for row in rows)
         self.foreign.append(np.array([self.recipe.lang not in ("any", row["lang"]) for row in rows], dtype=bool))
 
-    def _numbers(self, row: Mapping[str, Any], marked: tuple[int, ...]) -> tuple[int, int, int]:
+    def _keys(self, byline: Byline) -> PersonKeys:
+        """What stands for each author."""
+        published = self.recipe.identity == "ids"
+        return published_keys(byline, self.identities) if published else self.identities.keys(byline)
+
+    def _kinds(self, byline: Byline, label: frozenset[str]) -> Iterator[tuple[str, str]]:
+        """Whether each key of a label is an id or a name."""
+        names = {fold_name(author["name"]) for author in byline if not author["id"]} - self.identities.named.keys()
+        return (("name" if each in names else "id", each) for each in sorted(label))
+
+    def _fields(self, row: Mapping[str, Any]) -> list[str]:
+        """The fields of a document that count, the primary one first."""
+        return [name for name in fields_of(row["domains"] or ()) if self.kept is None or name in self.kept]
+
+    def _numbers(self, fields: Sequence[str], marked: tuple[int, ...]) -> tuple[int, int, int]:
         """Author-set, fields and primary field of a document."""
-        domains = [field_of(domain) for domain in row["domains"] or ()]
         return (
             self.sets[marked] if marked else NONE,
-            self.fields[frozenset(domains)] if domains else NONE,
-            self.fields[domains[0]] if domains else NONE,
+            self.fields[frozenset(fields)] if fields else NONE,
+            self.fields[fields[0]] if fields else NONE,
         )
 
-    def _people(self, authors: Sequence[Mapping[str, Any]]) -> list[int]:
+    def _people(self, authors: Byline) -> list[int]:
         """Numbers of names, tied to those of ids: the two are one person wherever either stands."""
         names = [self.names["name", fold_name(author["name"])] for author in authors]
         for author, name in zip(authors, names, strict=True):
             if author["id"]:
-                self.ties.add((self.names["id", author["id"]], name))
+                for number in {author["id"], self.identities.id_of(author["id"])}:
+                    self.ties.add((self.names["id", number], name))
         return list(dict.fromkeys(names))
 
     def result(self, held_out: HeldOutPeople) -> Catalog:
@@ -253,17 +284,12 @@ class _Reading:
         return document_splits(by_person, people, labels, label)
 
 
-@lru_cache(maxsize=1 << 16)
-def fold_name(name: str) -> str:
-    return fold(name)
-
-
-def _describe_document(row: Mapping[str, Any], label: frozenset[str]) -> dict[str, Any]:
+def _describe_document(row: Mapping[str, Any], label: frozenset[str], fields: Sequence[str]) -> dict[str, Any]:
     """What is written beside a span. Without an author-set, everybody is named."""
     authors = row["authors"] or ()
     affiliations = sorted({a for author in authors for a in author["affiliations"] or ()})
     people = sorted(label or {author["id"] or fold_name(author["name"]) for author in authors})
-    about = {"domain": row["domains"] or [], "affiliations": affiliations, "authorids": people}
+    about = {"domain": fields, "affiliations": affiliations, "authorids": people}
     return {"id": row["id"], "year": row["year"], **about}
 
 

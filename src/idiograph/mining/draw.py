@@ -260,7 +260,7 @@ class TripletDrawing:
         width = self.recipe.candidates if far else DRAWS_PER_FIELD if self.own else 1
         trial = np.arange(width)[None]
         doc_, number_ = doc[:, None], number[:, None]  # (T, 1)
-        mate = self._mate(doc_, number_, again, trial)  # (T, width)
+        mate = self._mate(doc_, number_ // self.recipe.negatives_per_positive, again, trial)  # (T, width)
         span = self._slot(doc_, mate, POSITIVE, number_, again, trial)
         far_enough = np.abs(self.t.at[span] - self.t.at[anchor][:, None]) >= self.size
         fine = (mate != doc_) | (far_enough | self.recipe.repeats)

@@ -33,7 +33,7 @@ from idiograph.mining.draw import (
 from idiograph.mining.leaks import fingerprint_folders, overlapping_spans, read_held_out_people
 from idiograph.mining.spans import SpanPool, collect_terms, draw_spans, span_kind
 from idiograph.mining.split import SPLITS, Splits, place_draws
-from idiograph.mining.triplets import SCHEMA, write_triplets
+from idiograph.mining.triplets import TripletSource, schema_of, write_triplets
 from idiograph.recipe import MineRecipe
 from idiograph.runner import Progress, Workers
 from idiograph.seeded import uniform
@@ -70,7 +70,7 @@ def mine_triplets(
         if not counts:
             raise InputError(no_triplets(miner.dropped, recipe))
         about = write_triplet_card(folder, counts, recipe, +miner.dropped)
-        write_croissant(folder, counts, about, "same-author-triplets", SCHEMA)
+        write_croissant(folder, counts, about, "same-author-triplets", schema_of(recipe.form))
         seal(folder, Manifest("triplets", recipe.model_dump(), inputs, counts, dict(+miner.dropped)))
     return counts
 
@@ -133,11 +133,12 @@ class Miner:
         return {name: splits for name, splits in counts.items() if sum(splits.values())}
 
     def _write(self, rule: str, size: int, rows: Longs, folder: Path) -> dict[str, int]:
-        name, pool, where = f"{rule}-{size}", SpanPool.open(self.work, span_kind(rule, size)), self._splits(rows)
+        name, where = f"{rule}-{size}", self._splits(rows)
+        source = TripletSource(SpanPool.open(self.work, span_kind(rule, size)), self.catalog.shown, self.recipe.form)
         counts: dict[str, int] = {}
         for at, split in enumerate(SPLITS):
             self.workers.tell(at, len(SPLITS), f"writing {name}")
-            counts[split] = write_triplets(rows[where == at, 1:], pool, self.catalog.shown, folder / name, split)
+            counts[split] = write_triplets(rows[where == at, 1:], source, folder / name, split)
         return counts
 
     def _draw(self, rule: str, size: int) -> Longs:

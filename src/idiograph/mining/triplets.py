@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,11 +32,14 @@ def role_columns(short: str, text: str) -> tuple[str, ...]:
 
 KINDS = (pa.string(), pa.string(), pa.int32(), TEXTS, TEXTS, TEXTS)
 SCHEMA = pa.schema([item for names in ROLES.values() for item in zip(role_columns(*names), KINDS, strict=True)])
-REPEATING: Any = [  # columns whose values come again and again; texts hardly do
-    f"{field.name}.list.element" if field.type == TEXTS else field.name
-    for field in SCHEMA
-    if field.name not in {text for _, text in ROLES.values()}
-]
+PUBLISHED_NAMES = {"neg_halid": "neg_halids"}
+UNKNOWN_YEAR = 1
+
+
+def repeating_columns(schema: pa.Schema) -> Any:
+    """Columns whose values come again and again; texts hardly do."""
+    texts = {text for _, text in ROLES.values()}
+    return [f"{f.name}.list.element" if f.type == TEXTS else f.name for f in schema if f.name not in texts]
 
 
 def configurations(folder: Path) -> list[str]:
@@ -161,25 +165,49 @@ def span_of_row(row: Mapping[str, Any], role: str) -> Span:
 
 
 def write_triplets(
-    rows: NDArray[np.int64], pool: "SpanPool", documents: pa.Table, folder: Path, split: str, limit: int = SHARD
+    rows: NDArray[np.int64], source: "TripletSource", folder: Path, split: str, limit: int = SHARD
 ) -> int:
     """Write triplets, given as span numbers (T, 3), as Parquet shards under the hub's names; returns how many they are."""
+    schema = schema_of(source.form)
     shards = -(-len(rows) // limit)
     for number in range(shards):
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{split}-{number:05d}-of-{shards:05d}.parquet"
-        with pq.ParquetWriter(path, SCHEMA, compression="zstd", use_dictionary=REPEATING) as writer:
+        with pq.ParquetWriter(path, schema, compression="zstd", use_dictionary=repeating_columns(schema)) as writer:
             for at in range(number * limit, min((number + 1) * limit, len(rows)), GROUP):
-                writer.write_table(table_of(rows[at : min(at + GROUP, (number + 1) * limit)], pool, documents))
+                writer.write_table(source.table(rows[at : min(at + GROUP, (number + 1) * limit)]))
     return len(rows)
 
 
-def table_of(rows: NDArray[np.int64], pool: "SpanPool", documents: pa.Table) -> pa.Table:
-    """Triplets with their texts and what is known of their documents."""
-    columns: list[Any] = []
-    for role in range(len(ROLES)):
-        about = documents.take(pa.array(pool.owners(rows[:, role])))
-        beside = {name: about.column(name) for name in about.column_names}
-        columns += [beside["id"], pool.texts(rows[:, role]), beside["year"], beside["domain"]]
-        columns += [beside["affiliations"], beside["authorids"]]
-    return pa.Table.from_arrays(columns, schema=SCHEMA)
+@dataclass(frozen=True)
+class TripletSource:
+    """Where the texts of triplets and what is known of their documents come from, and in which form they are written."""
+
+    pool: "SpanPool"
+    documents: pa.Table
+    form: str = "ours"
+
+    def table(self, rows: NDArray[np.int64]) -> pa.Table:
+        """Triplets, given as span numbers, with their texts and what is known of their documents."""
+        columns: list[Any] = []
+        for role in range(len(ROLES)):
+            about = self.documents.take(pa.array(self.pool.owners(rows[:, role])))
+            beside = {name: about.column(name) for name in about.column_names}
+            year = published_years(beside["year"]) if self.form == "published" else beside["year"]
+            columns += [beside["id"], self.pool.texts(rows[:, role]), year, beside["domain"]]
+            columns += [beside["affiliations"], beside["authorids"]]
+        return pa.Table.from_arrays(columns, schema=schema_of(self.form))
+
+
+def published_years(years: pa.ChunkedArray) -> pa.Array:
+    """Years as the published files have them: text, and 1 where it is not known."""
+    return pa.array([str(year or UNKNOWN_YEAR) for year in years.to_pylist()], pa.string())
+
+
+def schema_of(form: str) -> pa.Schema:
+    """The columns of a triplet folder; the published ones spell one in the plural and hold years as text."""
+    if form == "ours":
+        return SCHEMA
+    names = [PUBLISHED_NAMES.get(name, name) for name in SCHEMA.names]
+    kinds = [pa.string() if name.endswith("_year") else SCHEMA.field(name).type for name in SCHEMA.names]
+    return pa.schema(list(zip(names, kinds, strict=True)))

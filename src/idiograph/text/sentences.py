@@ -21,6 +21,15 @@ ENDS_ANYWAY = re.compile(r"(?:^|[\s(\[])(?:[A-Z]|no|p|ms|st)\.$")  # "… in Fig
 CONTINUES = re.compile(r"[\d(\[a-z]")
 LOWER = re.compile(r"[a-z]{2,}\b")  # a plain word in lower case; not "mRNA" or "p53", with which a sentence may begin
 
+# "J.-P. Martin", "Ch.-L. Blum", in any language; "48 av. J.-C." may end its sentence.
+HYPHENATED_INITIALS = re.compile(r"(?:^|[\s(\[«'’])[^\W\d_a-z][a-zà-ÿ]{0,2}\.[-‐‑][^\W\d_a-z]\.$")
+BEFORE_CHRIST = re.compile(r"\b(?:av|apr)\.\s?J\.[-‐‑]C\.$")
+# A title before a name, and what stands before a number, after which no sentence begins.
+FRENCH_TITLE = re.compile(r"(?:^|[\s(\[«'’-])(?:MM?|Mmes?|Mlles?|Mgrs?|Me|Prs?|Drs?|Stes?|Vve|veuve)\.$")
+FRENCH_REFERENCE = re.compile(
+    r"(?:^|[\s(\[«'’])(?:arts?|chap|al|t|vol|liv|env|av|apr|éds?|ann|fol|ms|n)\.$", re.IGNORECASE
+)
+
 WINDOW = 64_000  # characters given to the splitter at once
 WINDOW_MARKS = 600  # of these among them: what it takes long for
 MARKS = re.compile(r"""[`'"“”„‘’«»‹›「」『』()\[\].!?…。！？]""")
@@ -40,7 +49,7 @@ def find_sentences(text: str, lang: str = "en", abbreviations: Abbreviations = "
     >>> [text[start:end] for start, end in find_sentences(text)]
     ['See Smith et al. (2001).', 'We go on.']
     """
-    joined = goes_on if abbreviations == "ours" else was_merged
+    joined = was_merged if abbreviations == "published" else goes_on_in_french if lang == "fr" else goes_on
     sentences: Offsets = []
     for start, end in split_generally(text, lang):
         if sentences and joined(text, sentences[-1], start):
@@ -104,9 +113,24 @@ def goes_on(text: str, before: tuple[int, int], start: int) -> bool:
     tail = text[max(before[0], before[1] - 12) : before[1]]
     if "\n" in text[before[1] : start]:
         return False
+    if start == before[1] and text[start] in "-‐‑":  # the splitter takes "J." of "J.-P." for a sentence
+        return True
+    if HYPHENATED_INITIALS.search(tail) and not BEFORE_CHRIST.search(tail):
+        return True
     if tail.endswith(".") and LOWER.match(text, start):
         return True
     return bool(NOT_AN_END.search(tail) and (CONTINUES.match(text[start]) or not ENDS_ANYWAY.search(tail)))
+
+
+def goes_on_in_french(text: str, before: tuple[int, int], start: int) -> bool:
+    """Was it that, or the full stop of "M. Dupont" or "art. 12"?"""
+    if goes_on(text, before, start):
+        return True
+    tail = text[max(before[0], before[1] - 12) : before[1]]
+    if "\n\n" in text[before[1] : start]:
+        return False
+    titled = FRENCH_TITLE.search(tail) and text[start].isupper()
+    return bool(titled or (FRENCH_REFERENCE.search(tail) and text[start].isdigit()))
 
 
 def was_merged(text: str, before: tuple[int, int], start: int) -> bool:  # noqa: ARG001
