@@ -2,6 +2,7 @@
 
     python benchmarks/mine.py [--documents 1000000] [--workers 2] [--work FOLDER]     a simulated corpus, and a tenth of it
     python benchmarks/mine.py --corpus FOLDER [--workers 2] [--peer 300]              a corpus of yours
+    python benchmarks/mine.py --split FOLDER… [--documents 1000000]                   only who is in which split, and what is lost
 
 The published sampler is written here as its description says: for every document the sets of allowed documents are made
 from scratch, every span splits its document into sentences again, and the filters come last. It holds all texts in memory, so
@@ -23,10 +24,16 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from idiograph.corpus.corpus import Corpus, build_corpus
 from idiograph.corpus.filters import span_fault
 from idiograph.corpus.readers import read_documents
+from idiograph.mining.catalog import document_splits
+from idiograph.mining.coauthors import Bylines, coauthor_ties
 from idiograph.mining.mine import mine_triplets
+from idiograph.mining.plan import plan_mining
+from idiograph.mining.split import UNDECIDED, split_groups
 from idiograph.recipe import CorpusRecipe, make_recipe
 from idiograph.runner import Workers
 from idiograph.text.sentences import find_sentences, sentence_runs
@@ -47,11 +54,23 @@ def main() -> None:
     arguments.add_argument(
         "--work", type=Path, help="Where simulated corpora are kept; a temporary folder if not given."
     )
+    arguments.add_argument(
+        "--split",
+        nargs="*",
+        type=Path,
+        help="Corpora to split by groups and by people; then a made-up graph of co-authors.",
+    )
+    arguments.add_argument("--bylines", type=int, help=argparse.SUPPRESS)
     arguments.add_argument("--child", nargs=2, type=Path, help=argparse.SUPPRESS)
     given = arguments.parse_args()
     if given.child:
         corpus, out = given.child
         print(json.dumps(timed(corpus, out, given.workers)))
+    elif given.bylines:
+        print(json.dumps(split_bylines(given.bylines)))
+    elif given.split is not None:
+        split_corpora(given.split)
+        split_graphs(given.documents)
     elif given.corpus:
         ours = row(given.corpus, given.workers)
         compare(peer(Corpus(given.corpus), given.peer), ours)
@@ -128,6 +147,67 @@ def timed(corpus: Path, out: Path, workers: int) -> dict[str, Any]:
     cpu = sum(each.ru_utime + each.ru_stime for each in spent)
     seconds = time.monotonic() - begun
     return {"documents": len(opened), "triplets": triplets, "seconds": seconds, "cpu": cpu, "stages": stages}
+
+
+def split_corpora(folders: list[Path]) -> None:
+    """What each way of splitting loses, and the share of documents by one, two, three and more people in every split."""
+    for folder in folders:
+        for by in ("people", "groups"):
+            begun = time.process_time()
+            plan = plan_mining(Corpus(folder), make_recipe("sound", {"mine": {"split": by}}).mine)
+            print(f"{folder.name}, by {by}: {100 * plan.lost:.1f} % of {plan.asked:,} lost", end=", ")
+            print(f"{time.process_time() - begun:.1f} CPU-seconds, peak {peak_memory():.2f} GB")
+            for each in plan.sizes:
+                shares = " ".join(f"{100 * share:5.1f}" for share in each.by_authors)
+                print(f"  {each.name:5} {each.documents:8,} documents, by 1 2 3 4+ (%): {shares}", end="; ")
+                print(f"{each.anchors:,} in recurring author-sets, {100 * each.single_anchors:.0f} % of them by one")
+
+
+def split_graphs(documents: int) -> None:
+    """A made-up graph of co-authors at a tenth and at the whole size, each in a process of its own."""
+    for count in (documents // 10, documents):
+        command = [sys.executable, __file__, "--bylines", str(count)]
+        found = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        print(f"{count:,} made-up documents, {found['people']:,} people, {found['ties']:,} ties: ", end="")
+        print(f"{100 * found['lost']:.1f} % lost, {found['cpu']:.0f} CPU-seconds, peak {found['peak']:.2f} GB", end=" ")
+        print(f"({found['before']:.2f} GB before), documents by split: {found['documents']}", flush=True)
+
+
+def split_bylines(documents: int) -> dict[str, Any]:
+    """Split a made-up graph; what it took."""
+    bylines = made_up_bylines(documents)
+    before, begun = peak_memory(), time.process_time()
+    split = split_groups(bylines, (0.8, 0.1, 0.1), np.full(bylines.count, UNDECIDED, dtype=np.int8))
+    cpu, peak = time.process_time() - begun, peak_memory()
+    where = document_splits(split[bylines.people], np.repeat(np.arange(documents), bylines.sizes), documents)
+    sizes = np.bincount(where[where >= 0], minlength=3).tolist()
+    found = {"people": bylines.count, "ties": coauthor_ties(bylines).nnz // 2, "lost": float((where < 0).mean())}
+    return {**found, "cpu": cpu, "peak": peak, "before": before, "documents": sizes}
+
+
+def made_up_bylines(documents: int) -> Bylines:
+    """Documents of labs of twelve: a sixth of the co-authors are from elsewhere in the field, one in fifty from anywhere.
+
+    Some people write much more than others, and one document in a thousand has between a hundred and a thousand authors.
+    """
+    draw, count = np.random.default_rng(7), 12 * (documents // 12)
+    sizes = np.minimum(draw.geometric(0.28, documents), 40)
+    large = draw.random(documents) < 0.001
+    sizes[large] = draw.integers(100, 1000, int(large.sum()))
+    lead = np.repeat((count * draw.random(documents) ** 1.5).astype(np.int64), sizes)
+    lab, field = lead // 12 * 12 + draw.integers(0, 12, len(lead)), lead + draw.integers(-3000, 3000, len(lead))
+    chance = draw.random(len(lead))
+    people = np.select([chance < 0.02, chance < 0.19], [draw.integers(0, count, len(lead)), field % count], lab)
+    people[np.cumsum(sizes) - 1] = lead[np.cumsum(sizes) - 1]
+    owner = np.repeat(np.arange(documents), sizes)
+    each = np.unique(owner * count + draw.permutation(count)[people])
+    first = np.concatenate([[0], np.cumsum(np.bincount(each // count, minlength=documents))])
+    return Bylines(first, (each % count).astype(np.int32), count)
+
+
+def peak_memory() -> float:
+    """In gigabytes, of this process."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
 
 
 class Watch:

@@ -15,7 +15,7 @@ def test_a_recipe_reads_back_as_it_was_written(tmp_path, preset):
 
 def test_the_presets_differ_where_the_protocols_do():
     sound, paper = make_recipe("sound"), make_recipe("paper")
-    assert (sound.mine.split, paper.mine.split) == ("author", "triplet")
+    assert (sound.mine.split, paper.mine.split) == ("groups", "triplet")
     assert (sound.evaluate.own_document, paper.evaluate.own_document) == ("exclude", "keep")
     assert (sound.style.score, paper.style.score) == ("meansim", "maxsim")
 

@@ -12,28 +12,30 @@ corpus() {
         $IDIOGRAPH corpus "$corpora/$1.jsonl.zst" -o "$work/corpora/$1" --runner processes --workers "$WORKERS"
 }
 
-# mine CORPUS NAME OPTIONS: whoever is validated or tested on in what was mined before is not in train
+# mine CORPUS NAME RECIPE OPTIONS: whoever is validated or tested on in what was mined before is not in train. People are
+# split one by one (`split = "people"` in the recipes), as they were when the shipped model was trained and calibrated.
 mine() {
-    from=$1 to=$2
-    shift 2
+    from=$1 to=$2 recipe=$3
+    shift 3
     [ -f "$work/triplets/$to/manifest.json" ] && return
     for held in peerread-dev langsci elife peerread acl arxiv; do
         [ ! -f "$work/triplets/$held/manifest.json" ] || set -- "$@" --apart "$work/triplets/$held"
     done
     $IDIOGRAPH mine "$work/corpora/$from" -o "$work/triplets/$to" --negatives matched \
+        --recipe "$(dirname "$0")/$recipe.toml" \
         --runner processes --workers "$WORKERS" "$@"
 }
 
 for name in peerread-dev langsci elife peerread-train acl-abstracts arxiv-abstracts; do corpus $name; done
-mine peerread-dev peerread-dev --recipe "$(dirname "$0")/test-only.toml" --sentences 4 --per-document 10
-mine langsci langsci --sentences 2 --sentences 4 --sentences 8 --per-document 16 --containers any
-mine elife elife --label last --sentences 2 --sentences 4 --sentences 8 --per-document 4
-mine peerread-train peerread --sentences 2 --sentences 4 --sentences 8 --per-document 10
-mine acl-abstracts acl --label first --sentences 2 --sentences 4 --per-document 3
-mine arxiv-abstracts arxiv --sentences 2 --sentences 4 --per-document 1
-mine elife elife-first --label first --sentences 4 --per-document 8
-mine langsci langsci-first --label first --sentences 4 --sentences 8 --per-document 16 --containers any
-mine langsci langsci-last --label last --sentences 4 --sentences 8 --per-document 16 --containers any
-mine peerread-train peerread-first --label first --sentences 4 --sentences 8 --per-document 10
-mine peerread-train peerread-last --label last --sentences 4 --sentences 8 --per-document 10
-mine acl-abstracts acl-last --label last --sentences 2 --sentences 4 --per-document 3
+mine peerread-dev peerread-dev test-only --sentences 4 --per-document 10
+mine langsci langsci people --sentences 2 --sentences 4 --sentences 8 --per-document 16 --containers any
+mine elife elife people --label last --sentences 2 --sentences 4 --sentences 8 --per-document 4
+mine peerread-train peerread people --sentences 2 --sentences 4 --sentences 8 --per-document 10
+mine acl-abstracts acl people --label first --sentences 2 --sentences 4 --per-document 3
+mine arxiv-abstracts arxiv people --sentences 2 --sentences 4 --per-document 1
+mine elife elife-first people --label first --sentences 4 --per-document 8
+mine langsci langsci-first people --label first --sentences 4 --sentences 8 --per-document 16 --containers any
+mine langsci langsci-last people --label last --sentences 4 --sentences 8 --per-document 16 --containers any
+mine peerread-train peerread-first people --label first --sentences 4 --sentences 8 --per-document 10
+mine peerread-train peerread-last people --label last --sentences 4 --sentences 8 --per-document 10
+mine acl-abstracts acl-last people --label last --sentences 2 --sentences 4 --per-document 3

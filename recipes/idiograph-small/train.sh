@@ -51,7 +51,8 @@ small() { mean idiograph-small "$m/fifth" --half; }
 calibration() {
     c=$work/corpora
     [ -f "$m/idiograph-small/calibration.json" ] || $IDIOGRAPH calibrate "$m/idiograph-small" \
-        "$c/elife@last" "$c/langsci@first" "$c/acl-abstracts@first" "$c/arxiv-abstracts" --split valid --pairs 250
+        "$c/elife@last" "$c/langsci@first" "$c/acl-abstracts@first" "$c/arxiv-abstracts" --split valid --pairs 250 \
+        --recipe "$here/people.toml"
 }
 # what the same steps bring without a teacher
 control() { train control --backbone "$m/fourth" --recipe "$here/wording.toml" --steps 640 --lr 1e-4; }

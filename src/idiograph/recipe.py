@@ -138,7 +138,7 @@ class MineRecipe(Stage):
     lang: str = "en"
     detector: bool = True  # must a detector of languages agree, for every span?
     near_duplicates: Literal["drop", "keep"] = "drop"
-    split: Literal["author", "triplet"] = "author"
+    split: Literal["groups", "people", "triplet"] = "groups"  # what is in one split as a whole, groups of co-authors
     fractions: tuple[float, float, float] = (0.8, 0.1, 0.1)
     filters: bool = True
     abbreviations: Literal["ours", "published"] = "ours"  # after which a full stop ends no sentence
@@ -189,11 +189,15 @@ class EvaluateRecipe(Stage):
 
 
 class CalibrateRecipe(Stage):
-    """Which pairs of texts a calibration is learned from. `lengths` are in words; `split` as `mine` divides people."""
+    """Which pairs of texts a calibration is learned from. `lengths` are in words; `split` as `mine` divides people.
+
+    `split_by` is the `split` of [mine] that the people a model was trained on were divided by.
+    """
 
     method: Literal["isotonic", "kde", "logistic"] = "logistic"
     label: Literal["identified", "set", "first", "last", "single"] = "identified"
     split: tuple[Literal["all", "train", "valid", "test"], ...] = Field(default=("all",), min_length=1)
+    split_by: Literal["groups", "people"] = "groups"
     lang: str = "any"
     pairs: int = Field(default=1000, ge=1)  # by one hand; of the other kind there are `different` times as many
     per_author: int = Field(default=2, ge=1)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from idiograph.corpus.corpus import build_corpus
+from idiograph.mining.catalog import HELD_OUT_ELSEWHERE
 from idiograph.recipe import CorpusRecipe
 from idiograph.synth.synth import synth
 
@@ -60,6 +61,42 @@ def test_mine_keeps_apart_from_other_triplets(idiograph, corpus, tmp_path):
     assert status == 1
     assert "there is no folder of triplets" in err
     assert not (tmp_path / "c").exists()
+
+
+def test_a_dry_run_says_what_would_be_lost_and_writes_nothing(idiograph, corpus, tmp_path):
+    status, out, _ = idiograph("mine", corpus, "--dry-run", "--json")
+    assert status == 0
+    found = json.loads(out)
+    assert set(found["sizes"]) == {"all", "train", "valid", "test"}
+    assert found["lost"] == found["dropped"].get("document: authors are in several splits", 0) / found["documents"]
+    kept = sum(found["sizes"][split]["documents"] for split in ("train", "valid", "test"))
+    assert kept == found["documents"] - sum(found["dropped"].values())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_mine_says_what_is_lost_before_it_draws(idiograph, corpus, tmp_path):
+    """Also where nothing can be drawn in the end."""
+    status, _, err = idiograph("mine", corpus, "-o", tmp_path / "out", "--sentences", 50)
+    assert status == 1
+    assert err.index("are lost because their authors are in several splits") < err.index("no triplet can be drawn")
+
+
+def test_mine_without_a_folder_says_what_to_type(idiograph, corpus):
+    status, _, err = idiograph("mine", corpus)
+    assert status == 1
+    assert "-o FOLDER" in err
+    assert "--dry-run" in err
+
+
+def test_splits_are_taken_over_beside_apart(idiograph, corpus, tmp_path):
+    given = ("mine", corpus, "--sentences", 2, "--json")
+    idiograph(*given, "-o", tmp_path / "a", "--label", "last")
+    others = ("--splits-from", tmp_path / "a", "--apart", tmp_path / "a")
+    status, _, err = idiograph(*given, "-o", tmp_path / "b", "--label", "first", "--seed", 3, *others)
+    assert status == 0, err
+    made = json.loads((tmp_path / "b" / "manifest.json").read_text())
+    assert f"splits from {tmp_path / 'a'}" in made["inputs"]
+    assert HELD_OUT_ELSEWHERE not in made["dropped"]  # who is held out there is held out here
 
 
 @pytest.mark.parametrize("option", ["--rule", "--label", "--negatives", "--positives", "--containers", "--runner"])

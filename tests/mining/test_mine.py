@@ -18,7 +18,8 @@ from idiograph.corpus.corpus import Corpus, build_corpus
 from idiograph.errors import ArtifactError, InputError, SpecError
 from idiograph.mining.audit import same_field
 from idiograph.mining.catalog import HELD_OUT_ELSEWHERE, LABELS, count_fields
-from idiograph.mining.mine import mine_triplets
+from idiograph.mining.mine import mine_plan, mine_triplets
+from idiograph.mining.plan import plan_mining
 from idiograph.mining.spans import make_cloze
 from idiograph.mining.split import SPLITS
 from idiograph.mining.triplets import read_rows, read_triplets
@@ -453,7 +454,7 @@ def test_lexical_negatives_have_more_words_of_the_anchor_and_far_positives_fewer
     assert lexical[1] > 1.15 * plain[1]
     assert lexical[0] == pytest.approx(plain[0])
     assert far[0] < 0.95 * plain[0]
-    assert far[1] == pytest.approx(plain[1])
+    assert far[1] == pytest.approx(plain[1], rel=1e-3)  # a few triplets fewer or more share a sentence with test
 
 
 def test_matched_negatives_have_as_many_words_of_the_anchor_as_the_positive(overlap):
@@ -488,10 +489,11 @@ def test_the_order_of_the_corpus_does_not_matter(documents, tmp_path):
     assert [key(t) for t in every(tmp_path / "one")] == [key(t) for t in every(tmp_path / "other")]
 
 
-def test_another_document_in_the_corpus_moves_few_triplets(documents, corpus, tmp_path):
+def test_another_document_in_the_corpus_moves_few_triplets_if_people_stay_in_their_splits(documents, corpus, tmp_path):
     more = [*documents, replace(documents[0], id="new", text=" ".join(reversed(documents[0].text.split(". "))))]
     mine_triplets(corpus, settings(), tmp_path / "one")
-    mine_triplets(corpus_of(more, tmp_path / "corpus"), settings(), tmp_path / "other")
+    plan = plan_mining(corpus_of(more, tmp_path / "corpus"), settings(), splits_from=[tmp_path / "one"])
+    mine_plan(plan, tmp_path / "other")
     one, other = ({key(t) for t in every(tmp_path / name)} for name in ("one", "other"))
     assert len(one & other) > 0.9 * len(one)
 
@@ -531,7 +533,8 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from idiograph.corpus.corpus import Corpus
-from idiograph.mining.mine import mine_triplets
+from idiograph.mining.mine import mine_plan, mine_triplets
+from idiograph.mining.plan import plan_mining
 from idiograph.runner import Workers
 from idiograph.recipe import make_recipe
 

@@ -82,7 +82,7 @@ def in_split(documents: Corpus | Sequence[Document], recipe: CalibrateRecipe) ->
     """The rows of the documents whose people are in the splits asked for, as `mine` divides them; None for all."""
     if recipe.split == ("all",) or not isinstance(documents, Corpus):
         return None
-    mining = MineRecipe.model_validate({"label": recipe.label, "lang": "any"})
+    mining = MineRecipe.model_validate({"label": recipe.label, "lang": "any", "split": recipe.split_by})
     split = read_catalog(documents, mining).split
     return set(np.flatnonzero(np.isin(split, [SPLITS.index(name) for name in recipe.split])).tolist())
 

@@ -2,9 +2,10 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.console import Console
 from rich.table import Table
 
 from idiograph.cli.checks import (
@@ -20,7 +21,6 @@ from idiograph.cli.checks import (
 from idiograph.cli.shared import (
     Address,
     AsJson,
-    Out,
     Overwrite,
     Preset,
     RecipeFile,
@@ -36,11 +36,21 @@ from idiograph.cli.shared import (
 )
 from idiograph.errors import InputError
 
+if TYPE_CHECKING:
+    from idiograph.corpus.corpus import Corpus
+    from idiograph.recipe import MineRecipe
+
 HELP = "Text folders, .jsonl(.zst), Parquet, TEI and JATS folders with their records, `anthology`, `synth:…`; or `stats CORPUS`."
 
 NEGATIVES = (
     "domain (any of the field), lexical (the nearest in words), matched (as near as the positive), or any (of all)."
 )
+SplitsFrom = Annotated[
+    list[Path] | None, typer.Option(help="Other triplets: whoever is in them stays in the split they are in there.")
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Say who would be in which split and what is lost; draw nothing.")
+]
 
 
 def corpus_command(
@@ -173,7 +183,9 @@ def print_stats(found: Any) -> None:
 
 def mine_command(
     corpus_folder: Annotated[Path, typer.Argument(metavar="CORPUS", help="A corpus folder.")],
-    out_folder: Out,
+    out_folder: Annotated[
+        Path | None, typer.Option("--out", "-o", help="The folder to write. Not needed with --dry-run.")
+    ] = None,
     rule: Annotated[list[str] | None, typer.Option(help="base, unrestricted or ict; may be repeated.")] = None,
     sentences: Annotated[list[int] | None, typer.Option(help="Sentences in a span; may be repeated.")] = None,
     per_document: Annotated[int | None, typer.Option(help="Triplets with an anchor in one document.")] = None,
@@ -194,6 +206,8 @@ def mine_command(
     apart: Annotated[
         list[Path] | None, typer.Option(help="Other triplets: whoever is validated or tested there is not in train.")
     ] = None,
+    splits_from: SplitsFrom = None,
+    dry_run: DryRun = False,
     seed: Annotated[int | None, typer.Option(help="Another seed, another draw.")] = None,
     runner: Runner = "inline",
     workers: Workers = None,
@@ -203,29 +217,69 @@ def mine_command(
     overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
-    """Draw triplets of passages from a corpus, split by author. Anchor and positive have one author-set and two documents."""
+    """Draw triplets of passages from a corpus, split by groups of co-authors. Anchor and positive have one author-set and two
+    documents. First it says who is in which split and what is lost; that takes seconds."""
     given: dict[str, Any] = {"per_document": per_document, "label": label, "lang": lang, "seed": seed}
     given |= {"rule": rule or None, "sentences": sentences or None, "negatives": negatives, "positives": positives}
     given |= {"candidates": candidates, "containers": containers, "field_codes": read_fields(fields)}
     chosen = settings(preset, recipe_file, {"mine": given}).mine
-    check_folder(corpus_folder, "corpus")
-    check_triplets(*apart or ())
-    check_output(out_folder, overwrite)
+    check_triplets(*apart or (), *splits_from or ())
+    check_mining(corpus_folder, None if dry_run else out_folder or Path(), overwrite)
     check_runner(runner)
 
     from idiograph.corpus.corpus import Corpus
-    from idiograph.mining.catalog import names_fields
-    from idiograph.mining.mine import mine_triplets as mine_
+    from idiograph.mining.mine import mine_plan
+    from idiograph.mining.plan import plan_mining
     from idiograph.runner import Workers
 
     opened = Corpus(corpus_folder)
-    if negatives is None and chosen.negatives == "domain" and not names_fields(opened):
-        err.print("no document names its field: negatives are drawn from all of them", style="dim")
-        chosen = chosen.model_copy(update={"negatives": "any"})
+    if negatives is None:
+        chosen = without_unknown_fields(opened, chosen)
+    with bar("reading authors and fields"):
+        plan = plan_mining(opened, chosen, tuple(apart or ()), tuple(splits_from or ()))
+    if dry_run or out_folder is None:
+        return say(plan.to_json(), as_json, lambda: print_plan(plan, out))
+    print_plan(plan, err)
     with bar("drawing", len(opened)) as update:
-        pool = Workers(runner, workers, address, update)
-        counts = mine_(opened, chosen, out_folder, apart=tuple(apart or ()), overwrite=overwrite, workers=pool)
-    say(counts, as_json, lambda: print_counts(out_folder, counts))
+        counts = mine_plan(plan, out_folder, overwrite, Workers(runner, workers, address, update))
+    return say(counts, as_json, lambda: print_counts(out_folder, counts))
+
+
+def check_mining(corpus: Path, out_folder: Path | None, overwrite: bool) -> None:
+    """Is there a corpus, and a place for its triplets? None: none is needed."""
+    check_folder(corpus, "corpus")
+    if out_folder == Path():
+        raise InputError("say where the triplets go: idiograph mine CORPUS -o FOLDER (or only look: --dry-run)")
+    if out_folder:
+        check_output(out_folder, overwrite)
+
+
+def without_unknown_fields(corpus: "Corpus", recipe: "MineRecipe") -> "MineRecipe":
+    """Where no document names its field, negatives cannot be drawn from it."""
+    from idiograph.mining.catalog import names_fields
+
+    if recipe.negatives != "domain" or names_fields(corpus):
+        return recipe
+    err.print("no document names its field: negatives are drawn from all of them", style="dim")
+    return recipe.model_copy(update={"negatives": "any"})
+
+
+def print_plan(plan: Any, console: Console) -> None:
+    """Who is in which split, by what there is to draw from, and what is lost."""
+    table = Table(
+        "split", caption="in %: documents by 1, 2, 3 and more people; anchors have another document by their author-set"
+    )
+    for name in ("documents", "author-sets", "by 1", "2", "3", "4+", "anchors", "by 1"):
+        table.add_column(name, justify="right")
+    for each in plan.sizes:
+        shares = (f"{100 * share:.0f}" for share in each.by_authors)
+        anchors = (f"{each.anchors:,}", f"{100 * each.single_anchors:.0f}")
+        table.add_row(each.name, f"{each.documents:,}", f"{each.author_sets:,}", *shares, *anchors)
+    console.print(table)
+    for reason, count in plan.catalog.dropped.items():
+        console.print(f"  left out {count:>7,}  {reason}", markup=False, highlight=False, soft_wrap=True)
+    text = f"{100 * plan.lost:.1f} % of {plan.asked:,} documents are lost because their authors are in several splits"
+    console.print(text, highlight=False, soft_wrap=True)
 
 
 def read_fields(choice: str | None) -> Any:

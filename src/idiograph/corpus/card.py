@@ -99,7 +99,7 @@ def write_triplet_card(
         "lang": recipe.lang if recipe.lang != "any" else "multilingual",
         "size": next((size for most, size in SIZES.items() if total < most), "n>10M"),
         "about": about,
-        "split": APART if recipe.split == "author" else TOGETHER,
+        "split": TOGETHER if recipe.split == "triplet" else APART,
         "table": "\n".join(card_row(name, *splits.values()) for name, splits in counts.items()),
         "dropped": "\n".join(card_row(reason, count) for reason, count in sorted(dropped.items())),
     }

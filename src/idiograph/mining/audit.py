@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from idiograph.mining.leaks import HeldOutSpans, SpanPrints, span_prints
-from idiograph.mining.split import SPLITS
+from idiograph.mining.split import PEOPLE_FILE, SPLITS, UNDECIDED, PeopleSplits, hash_person
 from idiograph.mining.triplets import ROLES, configurations, read_rows, splits
 from idiograph.runner import Progress
 from idiograph.store import MANIFEST, read_manifest
@@ -111,7 +111,7 @@ def audit_triplets(folder: Path, progress: Progress | None = None) -> Audit:
     present = [split for split in SPLITS if split in sides]
     overlaps = tuple(_overlap(a, sides[a], b, sides[b]) for a, b in combinations(present, 2))
     recipe = _recipe(folder)
-    faults = (*_leaks(overlaps), *_impurities(purity, recipe.get("negatives") == "any"))
+    faults = (*_leaks(overlaps), *_strays(folder, sides), *_impurities(purity, recipe.get("negatives") == "any"))
     sizes = {split: _sizes(sides[split]) for split in present}
     preset = "as published" if not recipe else "paper" if recipe.get("split") == "triplet" else "sound"
     return Audit(str(folder), preset, overlaps, tuple(purity), sizes, faults)
@@ -193,6 +193,24 @@ def _leaks(overlaps: tuple[Overlap, ...]) -> Iterator[str]:
             shared = [f"{count} {name}" for name, count in what.items() if count]
             copies = [f"{each.near_copies} near-copies of spans"] if each.near_copies else []
             yield f"{each.one} and {each.other} share {', '.join(shared + copies)}"
+
+
+def _strays(folder: Path, sides: Mapping[str, _Side]) -> Iterator[str]:
+    """Authors who, by the folder's own list of people, belong into another split than their triplets are in."""
+    if not (folder / PEOPLE_FILE).is_file():
+        return
+    known = PeopleSplits.load(folder)
+    if known.doubled:
+        yield f"{PEOPLE_FILE} has {known.doubled} people in two splits"
+    for split, side in sides.items():
+        keys = [[hash_person(kind, name) for kind in ("id", "name")] for name in side.authors]
+        listed = known.look_up(np.array(keys, dtype=np.uint64).reshape(-1, 2))
+        astray = int(((listed != UNDECIDED) & (listed != SPLITS.index(split))).any(axis=1).sum())
+        if astray:
+            yield f"{astray} authors in {split} belong into another split by {PEOPLE_FILE}"
+        missing = int((listed == UNDECIDED).all(axis=1).sum())
+        if missing:
+            yield f"{missing} authors in {split} are not in {PEOPLE_FILE}"
 
 
 def _impurities(purity: list[Purity], any_field: bool) -> Iterator[str]:

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 from idiograph.corpus.corpus import MAKE, Corpus
 from idiograph.corpus.identity import Byline, Identities, fold_name
 from idiograph.errors import ArtifactError
+from idiograph.mining.coauthors import Bylines
 from idiograph.mining.leaks import HeldOutPeople
-from idiograph.mining.split import Splits, split_people
+from idiograph.mining.split import PeopleSplits, Splits, hash_person, split_groups, split_people
 from idiograph.recipe import MineRecipe
 from idiograph.seeded import Keys, key, keys
 from idiograph.types import HAL_FIELDS, field_of, fields_of
@@ -116,6 +117,7 @@ class Catalog:
     split: Splits  # NONE: left out
     langs: Mapping[str, int]
     dropped: Mapping[str, int]
+    writers: PeopleSplits  # everybody whom the corpus names; nobody where triplets are split one by one
 
     def __len__(self) -> int:
         return len(self.keys)
@@ -135,13 +137,18 @@ class Numbers(dict[Any, int]):
         return self[key]
 
 
-def read_catalog(corpus: Corpus, recipe: MineRecipe, held_out: HeldOutPeople | None = None) -> Catalog:
-    """Everything but the texts, a shard at a time. Whoever and whatever is in `held_out` is not in train."""
+def read_catalog(
+    corpus: Corpus, recipe: MineRecipe, held_out: HeldOutPeople | None = None, known: PeopleSplits | None = None
+) -> Catalog:
+    """Everything but the texts, a shard at a time.
+
+    Whoever and whatever is in `held_out` is not in train; whoever is `known` stays in their split.
+    """
     with _readable(corpus):
         reading = _Reading(recipe, corpus.identities, _kept_fields(corpus, recipe))
         for path in corpus.paths:
             reading.add(pq.ParquetFile(path).read(columns=COLUMNS).to_pylist())
-    return reading.result(held_out or HeldOutPeople())
+    return reading.result(held_out or HeldOutPeople(), known or PeopleSplits.nobody())
 
 
 def names_fields(corpus: Corpus) -> bool:
@@ -245,12 +252,13 @@ class _Reading:
                     self.ties.add((self.names["id", number], name))
         return list(dict.fromkeys(names))
 
-    def result(self, held_out: HeldOutPeople) -> Catalog:
+    def result(self, held_out: HeldOutPeople, known: PeopleSplits) -> Catalog:
         person = _join_documents(len(self.names), self.ties)
         people, labels = (RaggedRows.join(parts).renumber(person) for parts in (self.people, self.labels))
         label, field, primary = np.concatenate(self.columns).T
-        where = self._splits(person, people, labels, label)
-        several = int((where == NONE).sum())
+        who = hash_names(self.names)
+        by_person = self._people_splits(person, people, latest_splits(person, known.look_up(who)))
+        where = self._document_splits(by_person, people, labels, label)
         catalog = Catalog(
             shown=pa.concat_tables(self.tables),
             keys=np.concatenate(self.keys),
@@ -259,12 +267,17 @@ class _Reading:
             field=field,
             primary=primary,
             container=np.concatenate(self.books),
-            split=where,
+            split=np.zeros(len(label), dtype=np.int8),
             langs=self.langs,
-            dropped={IN_SEVERAL_SPLITS: several} if several else {},
-        )
-        catalog = catalog.without(np.concatenate(self.foreign), OTHER_LANGUAGE)
-        return catalog.without((where == 0) & self._held_out(catalog, person, labels, held_out), HELD_OUT_ELSEWHERE)
+            dropped={},
+            writers=PeopleSplits.nobody(),
+        ).without(np.concatenate(self.foreign), OTHER_LANGUAGE)
+        if self.recipe.split != "triplet":
+            catalog = catalog.without(where == NONE, IN_SEVERAL_SPLITS)
+            where = np.where(catalog.split == NONE, NONE, where).astype(np.int8)
+            catalog = replace(catalog, split=where, writers=PeopleSplits.of(who, by_person[person]))
+        held = (catalog.split == 0) & self._held_out(catalog, person, labels, held_out)
+        return catalog.without(held, HELD_OUT_ELSEWHERE)
 
     def _held_out(
         self, catalog: Catalog, person: Ints, labels: RaggedRows, held_out: HeldOutPeople
@@ -277,11 +290,23 @@ class _Reading:
             held_out_rows[people.owner[np.isin(people.values, them)]] = True
         return held_out_rows
 
-    def _splits(self, person: Ints, people: RaggedRows, labels: RaggedRows, label: Ints) -> Splits:
+    def _people_splits(self, person: Ints, people: RaggedRows, known: Splits) -> Splits:
+        """The split of each person, by the recipe; who is known stays."""
         if self.recipe.split == "triplet":
-            return np.zeros(len(label), dtype=np.int8)
-        by_person = split_people(_least_name(person, self.names), self.recipe.fractions, self.recipe.seed)
-        return document_splits(by_person, people, labels, label)
+            return np.zeros(len(known), dtype=np.int8)
+        names = _least_name(person, self.names)
+        if self.recipe.split == "people":
+            return np.where(known == NONE, split_people(names, self.recipe.fractions, self.recipe.seed), known)
+        shuffled = np.argsort(keys(self.recipe.seed, (f"group\0{name}" for name in names)), kind="stable")
+        place = np.empty_like(shuffled)
+        place[shuffled] = np.arange(len(shuffled))
+        bylines = Bylines(*distinct_people(people, place), len(shuffled))
+        return split_groups(bylines, self.recipe.fractions, known[shuffled])[place]
+
+    def _document_splits(self, by_person: Splits, people: RaggedRows, labels: RaggedRows, label: Ints) -> Splits:
+        if self.recipe.split == "people":
+            return writer_splits(by_person, people, labels, label)
+        return document_splits(by_person[people.values], people.owner, len(label))
 
 
 def _describe_document(row: Mapping[str, Any], label: frozenset[str], fields: Sequence[str]) -> dict[str, Any]:
@@ -313,8 +338,27 @@ def _least_name(person: Ints, names: Mapping[Any, int]) -> Iterator[str]:
     return iter(best)
 
 
-def document_splits(by_person: Splits, people: RaggedRows, labels: RaggedRows, label: Ints) -> Splits:
-    """The split that all the people of a document agree on, or NONE.
+def hash_names(names: Mapping[Any, int]) -> Keys:
+    """What stands in a file for each name and id, in their order."""
+    return np.fromiter((hash_person(kind, name) for kind, name in names), dtype=np.uint64, count=len(names))
+
+
+def latest_splits(person: Ints, split: Splits) -> Splits:
+    """The split of each person: the latest of their names and ids."""
+    latest = np.full(int(person.max(initial=NONE)) + 1, NONE, dtype=np.int8)
+    np.maximum.at(latest, person, split)
+    return latest
+
+
+def distinct_people(people: RaggedRows, number: NDArray[np.int64]) -> tuple[NDArray[np.int64], Ints]:
+    """The people of each document under other numbers, each once: two names on one byline may be one person."""
+    pairs = np.unique(people.owner * len(number) + number[people.values])
+    sizes = np.bincount(pairs // len(number), minlength=len(people.first) - 1)
+    return np.concatenate([[0], np.cumsum(sizes)]), (pairs % len(number)).astype(np.int32)
+
+
+def writer_splits(by_person: Splits, people: RaggedRows, labels: RaggedRows, label: Ints) -> Splits:
+    """The split that the writers of a document agree on, or NONE.
 
     Those of its author-set are asked (all, if it has none), and any co-author who is in the author-set of other documents:
     somebody whose style is tested must not have written in train.
@@ -326,7 +370,12 @@ def document_splits(by_person: Splits, people: RaggedRows, labels: RaggedRows, l
     asked = (label == NONE)[people.owner] | marked[people.values]
     owner = np.concatenate([people.owner[asked], labels.owner])
     vote = np.concatenate([by_person[people.values[asked]], by_person[labels.values]])
-    low, high = np.full(len(label), 127, dtype=np.int8), np.full(len(label), NONE, dtype=np.int8)
+    return document_splits(vote, owner, len(label))
+
+
+def document_splits(vote: Splits, owner: NDArray[np.int64], count: int) -> Splits:
+    """The split that all votes on a document agree on, or NONE."""
+    low, high = np.full(count, 127, dtype=np.int8), np.full(count, NONE, dtype=np.int8)
     np.minimum.at(low, owner, vote)
     np.maximum.at(high, owner, vote)
     return np.where(low == high, low, NONE).astype(np.int8)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from idiograph.corpus.duplicates import shingle_signatures
 from idiograph.mining.spans import SpanPool
-from idiograph.mining.split import SPLITS, Splits
+from idiograph.mining.split import PEOPLE_FILE, SPLITS, PeopleSplits, Splits, hash_person
 from idiograph.mining.triplets import ROLES, configurations, read_rows, splits
 from idiograph.runner import Workers
 from idiograph.seeded import hash_text
@@ -235,6 +235,25 @@ def read_held_out_people(folders: Sequence[Path]) -> HeldOutPeople:
     return HeldOutPeople(frozenset(documents), frozenset(people))
 
 
-def fingerprint_folders(folders: Sequence[Path]) -> dict[str, str]:
+def read_known_people(folders: Sequence[Path]) -> PeopleSplits:
+    """Who is in which split in these triplets: by their `people.parquet` or, where they have none, by their rows."""
+    parts = [PeopleSplits.load(each) if (each / PEOPLE_FILE).is_file() else people_of_rows(each) for each in folders]
+    who = np.concatenate([np.zeros(0, np.uint64), *(part.who for part in parts)])
+    return PeopleSplits.of(who, np.concatenate([np.zeros(0, np.int8), *(part.split for part in parts)]))
+
+
+def people_of_rows(folder: Path) -> PeopleSplits:
+    """Who is in which split, as far as the rows of triplets name them."""
+    latest: dict[int, int] = {}
+    for name in configurations(folder):
+        for split in splits(folder, name):
+            rows = read_rows(folder, name, split)
+            people = {who for row in rows for short, _ in ROLES.values() for who in row[f"{short}_authorids"]}
+            numbers = [hash_person(kind, who) for who in people for kind in ("id", "name")]
+            latest |= {at: max(SPLITS.index(split), latest.get(at, 0)) for at in numbers}
+    return PeopleSplits.of(np.array(list(latest), dtype=np.uint64), np.array(list(latest.values()), dtype=np.int8))
+
+
+def fingerprint_folders(folders: Sequence[Path], what: str = "apart from") -> dict[str, str]:
     """What identifies these triplets in a manifest."""
-    return {f"apart from {folder}": fingerprint(folder) for folder in folders}
+    return {f"{what} {folder}": fingerprint(folder) for folder in folders}

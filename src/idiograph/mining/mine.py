@@ -17,7 +17,7 @@ from idiograph.corpus.card import write_croissant, write_triplet_card
 from idiograph.corpus.corpus import Corpus
 from idiograph.corpus.duplicates import near_duplicates
 from idiograph.errors import InputError
-from idiograph.mining.catalog import IN_SEVERAL_SPLITS, NONE, OTHER_LANGUAGE, REPEATS_ANOTHER, Catalog, read_catalog
+from idiograph.mining.catalog import IN_SEVERAL_SPLITS, NONE, OTHER_LANGUAGE, REPEATS_ANOTHER, Catalog
 from idiograph.mining.draw import (
     LEXICAL,
     NO_DOMAIN,
@@ -30,7 +30,8 @@ from idiograph.mining.draw import (
     draw_triplets,
     make_tables,
 )
-from idiograph.mining.leaks import fingerprint_folders, overlapping_spans, read_held_out_people
+from idiograph.mining.leaks import overlapping_spans
+from idiograph.mining.plan import MiningPlan, plan_mining
 from idiograph.mining.spans import SpanPool, collect_terms, draw_spans, span_kind
 from idiograph.mining.split import SPLITS, Splits, place_draws
 from idiograph.mining.triplets import TripletSource, schema_of, write_triplets
@@ -59,19 +60,26 @@ def mine_triplets(
 ) -> Counts:
     """Write triplets to `out/RULE-K/SPLIT-*.parquet`; returns how many there are. A killed run goes on where it was.
 
-    Whoever is validated or tested on in the triplets of `apart` is not in train.
-    With runner `ray` the nodes must see the corpus and the folder of `out` under the same paths.
+    Whoever is validated or tested on in the triplets of `apart` is not in train; to take over the splits of other triplets, or
+    to see what is lost before it is drawn: `plan_mining`, then `mine_plan`.
     """
     workers = workers or Workers(progress=progress)
-    inputs = {"corpus": corpus.manifest.fingerprint} | fingerprint_folders(apart)
-    with draft(out, overwrite) as folder, work_folder(out, inputs, recipe) as work:
-        miner = Miner(corpus, recipe, work, workers, apart)
+    workers.tell(0, None, "reading authors and fields")
+    return mine_plan(plan_mining(corpus, recipe, apart), out, overwrite, workers)
+
+
+def mine_plan(plan: MiningPlan, out: Path, overwrite: bool = False, workers: Workers | None = None) -> Counts:
+    """Draw and write the triplets of a plan. With runner `ray` the nodes must see corpus and `out` under the same paths."""
+    with draft(out, overwrite) as folder, work_folder(out, plan.inputs, plan.recipe) as work:
+        miner = Miner(plan, work, workers or Workers())
         counts = miner.write(folder)
         if not counts:
-            raise InputError(no_triplets(miner.dropped, recipe))
-        about = write_triplet_card(folder, counts, recipe, +miner.dropped)
-        write_croissant(folder, counts, about, "same-author-triplets", schema_of(recipe.form))
-        seal(folder, Manifest("triplets", recipe.model_dump(), inputs, counts, dict(+miner.dropped)))
+            raise InputError(no_triplets(miner.dropped, plan.recipe))
+        if len(plan.catalog.writers.who):
+            plan.catalog.writers.save(folder)
+        about = write_triplet_card(folder, counts, plan.recipe, +miner.dropped)
+        write_croissant(folder, counts, about, "same-author-triplets", schema_of(plan.recipe.form))
+        seal(folder, Manifest("triplets", plan.recipe.model_dump(), dict(plan.inputs), counts, dict(+miner.dropped)))
     return counts
 
 
@@ -110,24 +118,20 @@ def run_folder(work: Path) -> Path:
 class Miner:
     """A corpus made ready: who is in which split, and spans on disk."""
 
-    def __init__(
-        self, corpus: Corpus, recipe: MineRecipe, work: Path, workers: Workers, apart: Sequence[Path] = ()
-    ) -> None:
-        self.recipe, self.work, self.workers = recipe, work, workers
+    def __init__(self, plan: MiningPlan, work: Path, workers: Workers) -> None:
+        self.recipe, self.work, self.workers = plan.recipe, work, workers
         self.run = run_folder(work)
-        workers.tell(0, None, "reading authors and fields")
-        catalog = read_catalog(corpus, recipe, read_held_out_people(apart))
-        check_language(catalog, recipe)
+        check_language(plan.catalog, plan.recipe)
         workers.tell(0, None, "looking for copies")
-        self.catalog = without_version_copies(catalog, corpus, recipe, work)
+        self.catalog = without_version_copies(plan.catalog, plan.corpus, plan.recipe, work)
         wanted = np.asarray(self.catalog.split != NONE)
-        self.dropped = Counter(self.catalog.dropped) + draw_spans(corpus, wanted, recipe, work, workers)
+        self.dropped = Counter(self.catalog.dropped) + draw_spans(plan.corpus, wanted, plan.recipe, work, workers)
 
     def write(self, folder: Path) -> Counts:
         """Draw and write the triplets of every rule and number of sentences; those without any are left out."""
         names = [(rule, size) for rule in self.recipe.rule for size in self.recipe.sentences]
         drawn = {name: self._draw(*name) for name in names}
-        if self.recipe.split == "author":
+        if self.recipe.split != "triplet":
             drawn = self._drop_overlaps(drawn)
         counts = {f"{rule}-{size}": self._write(rule, size, rows, folder) for (rule, size), rows in drawn.items()}
         return {name: splits for name, splits in counts.items() if sum(splits.values())}
@@ -184,7 +188,7 @@ class Miner:
 
     def _splits(self, rows: Longs) -> Splits:
         """The split of each triplet: that of its document or, in the published protocol, its own."""
-        if self.recipe.split == "author":
+        if self.recipe.split != "triplet":
             return self.catalog.split[rows[:, 0]]
         new = np.flatnonzero(np.diff(rows[:, 0], prepend=NONE))
         turn = np.arange(len(rows)) - np.repeat(new, np.diff(np.append(new, len(rows))))  # place in its document
