@@ -1,5 +1,7 @@
 """The tables of the study, from made-up outcomes whose answers are known."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -23,7 +25,7 @@ from idiograph.study.outcomes import (
     read_outcomes,
     write_outcome,
 )  # fmt: skip
-from idiograph.study.plan import PUBLISHED, SECOND, Size, StudyRun, plan_runs, run_from_json
+from idiograph.study.plan import PUBLISHED, SECOND, Size, StudyRun, never_planned, plan_runs, run_from_json
 from idiograph.study.table import Cell, Table, TableRow, as_csv, latex, to_json
 from idiograph.study.tables.cost import cost_table, kilobytes, operations
 from idiograph.study.tables.depth import by_depth, recall_at_depth, relative_lead
@@ -144,6 +146,47 @@ def test_the_lead_turns_with_the_temperature(found):
 def test_temperatures_are_chosen_on_validation_writers(found):
     table = at_their_best(found, "m")
     assert {row.label.split("τ = ")[1] for row in table.rows} == {"0.05", "learn"}
+
+
+def test_no_temperature_is_chosen_without_validation_writers(found):
+    seen = [
+        replace(o, arrays={k: v for k, v in o.arrays.items() if not k.startswith("valid|")}) for o in found.outcomes
+    ]
+    blind = StudyOutcomes(seen, found.benchmarks)
+    assert not at_their_best(blind, "m").rows
+    assert not [claim for claim in all_claims(blind) if "chosen on other writers" in claim.quantity]
+
+
+def test_the_verdict_on_the_temperature_says_how_much_of_the_published_lead_it_explains(found):
+    said = next(c for c in all_claims(found) if c.claim == "The lead is an effect of the temperature")
+    assert "% of the paper's +301 %, on 1 backbone, 51,200 rows a run" in said.remark
+
+
+def test_a_backbone_whose_grains_read_alike_untrained_cannot_show_a_lead(found, random):
+    untrained = outcome(StudyRun("main", "m", "whole", rule="none"), found.benchmarks, 0.2, random)
+    whole = {name: values for name, values in untrained.arrays.items() if name.startswith("whole")}
+    alike = {f"{grain}{name.removeprefix('whole')}": v for grain in ("ngram:1", "ngram:3") for name, v in whole.items()}
+    one_vector = replace(untrained, arrays={**untrained.arrays, **alike})
+    assert "cannot show a lead" in lead_remark(StudyOutcomes([one_vector, *found.outcomes[1:]], found.benchmarks))
+    assert "cannot show a lead" not in lead_remark(found)
+
+
+def lead_remark(study: StudyOutcomes) -> str:
+    return next(c.remark for c in all_claims(study) if c.claim == "Late interaction is ahead of mean pooling")
+
+
+def test_what_a_second_backbone_is_never_trained_on_is_listed():
+    runs = plan_runs(["a", "b"], Size(), SECOND)
+    (line,) = never_planned(runs)
+    assert line.startswith("b: ngram:2, ngram:4, ngram:5, word, ")
+    assert "learned:3 budget" in line
+    assert not never_planned(plan_runs(["a"], Size()))
+
+
+def test_a_negative_range_is_legible():
+    cell = Cell(-0.022, -0.033, -0.012)
+    assert (cell.text, cell.range) == ("−0.022", "−0.033 to −0.012")
+    assert "$-$0.022 {\\tiny [$-$0.033, $-$0.012]}" in latex(Table("t", "t", ("c",), (TableRow("r", (cell,)),)))
 
 
 def test_a_lead_that_goes_with_its_temperature_is_called_an_effect_of_it(found):

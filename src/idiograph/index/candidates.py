@@ -3,9 +3,9 @@ worth an exact score, told from a few vectors of the question.
 
 The sketch of a passage is the mean of its patches, scaled to unit length, in 8 bits. Measured against centroid lists, centroid
 MaxSim and fixed-dimensional encodings it finds most of what MaxSim finds for every number of candidates, and it has nothing
-to learn: see `docs/results.md`. A passage of many patches has a match for more of a question than its mean tells, so a little is
-added for their number. The patches of what is found so are then compared with the question's, of which neighbours are
-averaged; what is left after that is scored exactly.
+to learn: see `docs/log/2026-11-16-candidates.md`. A passage of many patches has a match for more of a question than its
+mean tells, so a little is added for their number. The patches of what is found so are then compared with the question's,
+of which neighbours are averaged; what is left after that is scored exactly.
 """
 
 import math

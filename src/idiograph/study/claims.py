@@ -14,11 +14,12 @@ from idiograph.study.tables.decoupling import lexical_scores, trained_on
 from idiograph.study.tables.depth import relative_lead
 from idiograph.study.tables.failures import QUANTITIES, distractors, ranked_failures
 from idiograph.study.tables.geometry import correlate, cosine_table, effect
-from idiograph.study.tables.patchsize import curve, fit_curve, samples_of
+from idiograph.study.tables.patchsize import SIZES, curve, fit_curve, samples_of
 from idiograph.study.tables.temperature import SUM, chosen_temperatures, temperature_order, temperature_runs_of
 from idiograph.study.tables.training import how_trained, kind_of_run, same_loss, tokens_a_patch
 
 HOLDS, FAILS, UNDECIDED = "holds", "does not hold", "undecided"
+READS_ALIKE = 0.005  # of R@20, untrained: less than this between grains, and a backbone has one vector a text
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,33 +96,64 @@ def unpaired_claim(a: Sample | None, b: Sample | None, published: float) -> Cell
     return Cell(value, value - float(half), value + float(half), published)
 
 
-def grain_claims(study: StudyOutcomes, backbone: str) -> Iterator[Claim]:
+def lead_claims(study: StudyOutcomes, backbone: str) -> Iterator[Claim]:
+    """Is late interaction ahead of mean pooling, by how much, and what does the temperature have to do with it?"""
     theirs = RETRIEVAL[4]["ngram:1"][0], RETRIEVAL[4]["whole"][0]
-    lead = {}
+    lead, limit = {}, limit_of_backbone(study, backbone)
     for stage in ("published", "main"):
         how = study.loss(stage)
         token, whole = (study.measure(study.outcome(backbone, grain, stage)) for grain in ("ngram:1", "whole"))
         lead[stage] = paired_lead(token, whole)
-        claim = "Late interaction is ahead of mean pooling"
-        yield state_claim(claim, f"R@20, ngram:1 − whole, {how}", backbone, lead[stage], theirs[0] - theirs[1])
+        claim, quantity = "Late interaction is ahead of mean pooling", f"R@20, ngram:1 − whole, {how}"
+        yield state_claim(claim, quantity, backbone, lead[stage], theirs[0] - theirs[1], limit)
         ratio = relative_lead(token, whole, theirs[0] / theirs[1] - 1)
         statement = "Late interaction is far ahead: it finds at least twice as much"
-        yield Claim(statement, f"R@20, ngram:1 / whole − 1, {how}", backbone, ratio, above_zero(ratio, 1.0))
+        yield Claim(statement, f"R@20, ngram:1 / whole − 1, {how}", backbone, ratio, above_zero(ratio, 1.0), limit)
     for grain, statement in (("whole", "mean pooling"), ("ngram:1", "late interaction")):
         own, theirs_ = (study.measure(study.outcome(backbone, grain, stage)) for stage in ("main", "published"))
         quantity = f"R@20, {grain}, temperature learned − published loss"
         yield state_claim(f"The published loss holds {statement} back", quantity, backbone, paired_lead(own, theirs_))
-    yield state_claim(
+    statement, quantity = (
         "The lead is an effect of the temperature",
         "how much of the lead goes when each grain has its own temperature",
-        backbone,
-        paired_lead(lead["published"], lead["main"]),
     )
+    gone, remark = paired_lead(lead["published"], lead["main"]), what_is_explained(study, backbone)
+    yield state_claim(statement, quantity, backbone, gone, remark=remark)
     best = chosen_temperatures(study, backbone)
     for grain in ("ngram:1", "ngram:2", "ngram:3"):
         sample = paired_lead(study.measure(best.get(grain)), study.measure(best.get("whole")))
         statement = f"{grain} is ahead of mean pooling when each has its best temperature"
-        yield state_claim(statement, "R@20, temperatures chosen on other writers", backbone, sample)
+        quantity = "R@20, temperatures chosen on other writers"
+        yield state_claim(statement, quantity, backbone, sample, remark=limit)
+
+
+def limit_of_backbone(study: StudyOutcomes, backbone: str) -> str:
+    """What keeps a backbone from showing a lead at all: token vectors that are nearly one, so that every grain reads alike."""
+    untrained = study.untrained(backbone)
+    whole = study.measure(untrained, reading="whole")
+    leads = [paired_lead(study.measure(untrained, reading=grain), whole) for grain in ("ngram:1", "ngram:3")]
+    cells = [lead.cell() for lead in leads if lead is not None]
+    if len(cells) < len(leads) or any(max(-cell.low, cell.high) > READS_ALIKE for cell in cells):
+        return ""
+    return "its token vectors are nearly one: untrained, every grain reads alike, so it cannot show a lead"
+
+
+def what_is_explained(study: StudyOutcomes, backbone: str) -> str:
+    """How much of the paper's lead there is here to explain, on how many backbones and after how much training."""
+    token, whole = (study.outcome(backbone, grain, "published") for grain in ("ngram:1", "whole"))
+    theirs = RETRIEVAL[4]["ngram:1"][0] / RETRIEVAL[4]["whole"][0] - 1
+    ratio = relative_lead(study.measure(token), study.measure(whole), theirs)
+    if token is None or not ratio.known:
+        return ""
+    rows, backbones = token.run.steps * token.run.batch, len(study.backbones)
+    return (
+        f"that is {100 * ratio.value:+.0f} % of the paper's {100 * theirs:+.0f} %, on {backbones} "
+        f"backbone{'s' if backbones > 1 else ''}, {rows:,} rows a run; what makes up the rest is not measured here"
+    )
+
+
+def grain_claims(study: StudyOutcomes, backbone: str) -> Iterator[Claim]:
+    """Are patches ahead of tokens, and does it matter at which grain a model was trained?"""
     for size in study.lengths:
         known = RETRIEVAL.get(size, {})
         theirs = known["ngram:2"][0] - known["ngram:1"][0] if known else NAN
@@ -193,7 +225,10 @@ def size_claims(study: StudyOutcomes, backbone: str) -> Iterator[Claim]:
             power = fits["free exponent"]
             share = fits["best in resamples, root"].value
             factor = fits["factor of the root"]
-            remark = f"factor {factor.text} [{factor.range}]; the root fits best in {100 * share:.0f} % of resamples"
+            remark = (
+                f"factor {factor.text} [{factor.range}]; the root fits best in {100 * share:.0f} % of resamples; "
+                f"among sizes up to {max(SIZES)}, {study.loss(stage)} only"
+            )
             statement = f"The best patch size grows with length ({study.loss(stage)}, {measure})"
             yield Claim(statement, "exponent of length, free", backbone, power, above_zero(power), remark)
 
@@ -281,7 +316,7 @@ def luck_claims(study: StudyOutcomes, backbone: str) -> Iterator[Claim]:
 
 
 MAKERS: tuple[Callable[[StudyOutcomes, str], Iterator[Claim]], ...] = (
-    topic_claims, length_claims, grain_claims, by_temperature, luck_claims,
+    topic_claims, length_claims, lead_claims, grain_claims, by_temperature, luck_claims,
     size_claims, meaning_claims, failure_claims, pool_claims, boundary_claims,
 )  # fmt: skip
 

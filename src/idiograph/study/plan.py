@@ -129,6 +129,33 @@ def plan_runs(
     return list(first.values())
 
 
+def never_planned(runs: Sequence[StudyRun]) -> tuple[str, ...]:
+    """What one backbone is trained on and another is not, so that the other's cells stay empty: one line a backbone."""
+    kinds: dict[str, set[tuple[int, str]]] = {}  # backbone → what is trained of it
+    for run in runs:
+        if run.rule != UNTRAINED:
+            kinds.setdefault(run.backbone, set()).update(kinds_of_training(run))
+    order = list(dict.fromkeys(kind for run in runs if run.rule != UNTRAINED for kind in kinds_of_training(run)))
+    every = sorted(order, key=lambda kind: kind[0])
+    missing = {name: [what for at, what in every if (at, what) not in each] for name, each in kinds.items()}
+    return tuple(f"{name}: {', '.join(each)}" for name, each in missing.items() if each)
+
+
+def kinds_of_training(run: StudyRun) -> tuple[tuple[int, str], ...]:
+    """What a run adds to the tables of whatever backbone, each with its rank in a list."""
+    learned = f"{run.patch} {run.model.get('boundaries', '')}"
+    if run.stage == "temperature":
+        return (2, f"{run.patch} over temperatures"), (3, f"τ = {run.tau}")
+    return {
+        "main": ((0, run.patch),),
+        "published": ((1, f"{run.patch} with the published loss"),),
+        "decoupling": ((4, f"training on {run.rule}"),),
+        "learned": ((5, learned),),
+        "seeds": ((6, f"seed {run.seed}"),),
+        "negatives": ((7, f"batches of {run.batch}"),),
+    }[run.stage]
+
+
 def main_runs(backbone: str, size: Size) -> Iterator[StudyRun]:
     """The model as it comes, read at every grain, and a model trained at every grain."""
     yield StudyRun("main", backbone, "whole", UNTRAINED, breadth="all", readings=tuple(size.grains[1:]))

@@ -35,6 +35,7 @@ class Account:
     planned: int = 0
     done: int = 0  # of what was planned
     version: str = ""
+    never_planned: tuple[str, ...] = ()  # what one backbone is trained on and another is not
 
 
 def write_study_report(

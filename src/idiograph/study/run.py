@@ -38,6 +38,7 @@ from idiograph.study.plan import (
     StudyRun,
     StudyTexts,
     fingerprints_of,
+    never_planned,
     plan_runs,
     read_plan,
     share_texts,
@@ -267,7 +268,8 @@ def account(study: StudyOutcomes, wanted: StudyRequest, plan: StudyPlan) -> Acco
     names = tuple(wanted.backbones) or tuple(study.backbones)
     about = (wanted.recipe.preset, wanted.quick, wanted.commands, tuple(study.corpora), names)
     runs = tuple(account_of_run(outcome) for outcome in study.outcomes)
-    return Account(*about, runs, len(plan.runs), len(study.outcomes), wanted.version)
+    counts = len(plan.runs), len(study.outcomes)
+    return Account(*about, runs, *counts, wanted.version, never_planned(plan.runs))
 
 
 def account_of_run(outcome: RunOutcome) -> dict[str, Any]:

@@ -10,6 +10,15 @@ from typing import Any
 NAN = float("nan")
 
 
+def show_number(value: float, digits: int) -> str:
+    """A number with a minus that is not taken for a hyphen or a dash.
+
+    >>> show_number(-0.0331, 3)
+    '−0.033'
+    """
+    return f"{value:.{digits}f}".replace("-", "−")
+
+
 @dataclass(frozen=True, slots=True)
 class Cell:
     """A value with its 95 % interval, and what the paper reports in its place, where it does."""
@@ -30,17 +39,17 @@ class Cell:
 
     @property
     def text(self) -> str:
-        return "–" if math.isnan(self.value) else f"{self.value:.{self.digits}f}"
+        return "–" if math.isnan(self.value) else show_number(self.value, self.digits)
 
     @property
     def range(self) -> str:
         if math.isnan(self.low) or math.isnan(self.high):
             return ""
-        return f"{self.low:.{self.digits}f}–{self.high:.{self.digits}f}"
+        return f"{show_number(self.low, self.digits)} to {show_number(self.high, self.digits)}"
 
     @property
     def theirs(self) -> str:
-        return "" if math.isnan(self.published) else f"{self.published:.{self.digits}f}"
+        return "" if math.isnan(self.published) else show_number(self.published, self.digits)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +103,9 @@ def latex(table: Table) -> str:
 
 
 def typeset(cell: Cell) -> str:
-    interval = f" {{\\tiny [{cell.range.replace('–', ', ')}]}}" if cell.range else ""
+    interval = f" {{\\tiny [{cell.range.replace(' to ', ', ')}]}}" if cell.range else ""
     theirs = f" {{\\tiny ({cell.theirs})}}" if cell.theirs else ""
-    return f"{'--' if not cell.known else cell.text}{interval}{theirs}"
+    return f"{'--' if not cell.known else cell.text}{interval}{theirs}".replace("−", "$-$")
 
 
 def escape_latex(text: str) -> str:

@@ -61,9 +61,12 @@ def temperatures(study: StudyOutcomes, backbone: str, measure: str = "R@20") -> 
 
 
 def chosen_temperatures(study: StudyOutcomes, backbone: str) -> dict[str, RunOutcome]:
-    """Of each grain that has several the temperature that did best on the validation writers."""
+    """Of each grain that has several the temperature that did best on the validation writers; none without such writers."""
     grid = temperature_runs_of(study, backbone)
-    return {grain: max(row.values(), key=study.chosen_on) for grain, row in grid.items() if len(row) > FEW}
+    several = {grain: row for grain, row in grid.items() if len(row) > FEW}
+    if any(math.isnan(study.chosen_on(outcome)) for row in several.values() for outcome in row.values()):
+        return {}
+    return {grain: max(row.values(), key=study.chosen_on) for grain, row in several.items()}
 
 
 def at_their_best(study: StudyOutcomes, backbone: str) -> Table:
