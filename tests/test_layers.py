@@ -40,7 +40,7 @@ ONLY_IN = {
     "httpx2": {"hal", "pdf.grobid", "pdf.extract"},
     "ray": {"runner", "neural.training.distributed"},
     "onnxruntime": {"encoder"},
-    "tokenizers": {"encoder"},
+    "tokenizers": {"encoder", "text.subwords"},
     "lancedb": {"index.tables"},
     "jinja2": {"html"},
 }
