@@ -400,7 +400,7 @@ def read_fields(choice: str | None) -> Any:
         raise InputError(
             f"--fields '{choice}' is neither all, auto or 13 nor a file; write one code a line into a file"
         )
-    from idiograph.corpus.readers import read_file
+    from idiograph.corpus.formats import read_file
 
     return tuple(line.strip() for line in read_file(Path(choice)).splitlines() if line.strip())
 

@@ -17,8 +17,9 @@ from idiograph.corpus.article import Article
 from idiograph.corpus.clean import clean_text
 from idiograph.corpus.duplicates import near_duplicates
 from idiograph.corpus.filters import document_fault
+from idiograph.corpus.formats import decode
 from idiograph.corpus.jats import read_jats
-from idiograph.corpus.readers import UnreadableSource, decode, is_text_folder, read_documents
+from idiograph.corpus.readers import UnreadableSource, is_text_folder, read_documents
 from idiograph.corpus.tei import read_tei
 from idiograph.errors import InputError
 from idiograph.hal.metadata import MAX_AUTHORS

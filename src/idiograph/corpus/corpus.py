@@ -27,10 +27,10 @@ from idiograph.corpus.build import (
     with_free_id,
 )
 from idiograph.corpus.card import write_card, write_croissant
-from idiograph.corpus.identity import Byline, Identities
 from idiograph.corpus.readers import UnreadableSource
 from idiograph.corpus.signals import write_signals
 from idiograph.errors import ArtifactError, InputError
+from idiograph.identity import Byline, Identities
 from idiograph.recipe import CorpusRecipe
 from idiograph.runner import Failure as Lost
 from idiograph.runner import Workers, shard
