@@ -291,6 +291,11 @@ def print_faults(found: Any) -> None:
         out.print(table)
 
 
+FieldCodes = Annotated[
+    Text, typer.Option(help="auto (those with documents enough), 13 (HAL's), all, or a file with a code a line.")
+]
+
+
 def mine_command(
     corpus_folder: Annotated[Path, typer.Argument(metavar="CORPUS", help="A corpus folder.")],
     out_folder: Annotated[
@@ -308,10 +313,7 @@ def mine_command(
     containers: Annotated[
         str | None, typer.Option(help="apart (a positive is from another book), or any (two chapters of one will do).")
     ] = None,
-    fields: Annotated[
-        str | None,
-        typer.Option(help="auto (those with documents enough), 13 (HAL's), all, or a file with a code a line."),
-    ] = None,
+    fields: FieldCodes = None,
     lang: Annotated[str | None, typer.Option(help="Language of the documents; `any` for all.")] = None,
     apart: Annotated[
         list[Path] | None, typer.Option(help="Other triplets: whoever is validated or tested there is not in train.")
