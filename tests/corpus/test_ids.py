@@ -1,11 +1,13 @@
 """Under which id a paper is in a corpus: what its file says of itself, or else the name of the file."""
 
+import csv
 from pathlib import Path
 
 import pytest
 
-from idiograph.corpus.build import bare_name, paper_sources
+from idiograph.corpus.build import bare_name, paper_sources, read_paper_list
 from idiograph.corpus.corpus import Corpus, build_corpus
+from idiograph.errors import InputError
 from idiograph.recipe import CorpusRecipe
 
 FIXTURES = Path(__file__).parents[3] / "shared" / "fixtures"
@@ -84,3 +86,58 @@ def test_every_real_file_becomes_a_document(tmp_path):
     found = {document.id for document in Corpus(tmp_path / "corpus")}
     assert len(found) == 11
     assert {"10.21105/jose.00090", "10.18632/oncotarget.24369", "2020.acl-main.207"} <= found
+
+
+# Papers that do not name their authors
+
+
+def nameless(text: str, suggestion: str = "") -> str:
+    note = f'<notesStmt><note type="pdf-author">{suggestion}</note></notesStmt>' if suggestion else ""
+    header = f"<teiHeader><fileDesc><titleStmt><title>{text[:20]}</title></titleStmt>{note}</fileDesc></teiHeader>"
+    return f'<TEI xmlns="http://www.tei-c.org/ns/1.0">{header}<text><body><div><p>{text}</p></div></body></text></TEI>'
+
+
+def papers_in(folder: Path) -> Path:
+    (folder / "tei").mkdir()
+    (folder / "tei" / "a.b.grobid.tei.xml").write_text(
+        nameless(PROSE.format("noon"), "Administrator"), encoding="utf-8"
+    )
+    (folder / "tei" / "c.grobid.tei.xml").write_text(
+        tei("=sum of all tides. " + PROSE.format("dawn")), encoding="utf-8"
+    )
+    return folder / "tei"
+
+
+def test_papers_without_authors_are_refused_with_a_hint_that_fits(idiograph, tmp_path):
+    (tmp_path / "tei").mkdir()
+    (tmp_path / "tei" / "a.tei.xml").write_text(nameless(PROSE.format("noon")), encoding="utf-8")
+    status, _, err = idiograph("corpus", tmp_path / "tei", "-o", tmp_path / "out")
+    assert status == 1
+    assert "1 documents do not say who wrote them" in err
+    assert "--authors authors.csv makes a list to fill in" in err
+
+
+def test_a_list_that_is_not_there_is_written_with_what_the_files_suggest(idiograph, tmp_path):
+    folder, path = papers_in(tmp_path), tmp_path / "authors.csv"
+    assert idiograph("corpus", folder, "-o", tmp_path / "out", "--authors", path)[0] == 0
+    rows = list(csv.DictReader(path.open(encoding="utf-8-sig", newline="")))
+    assert [(row["id"], row["authors"], row["suggested"]) for row in rows] == [
+        ("a.b", "", "Administrator"), ("c", "Ann Ong", ""),
+    ]  # fmt: skip
+    assert rows[1]["title"].startswith("'=sum")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_list_that_is_filled_in_says_who_wrote_the_papers(idiograph, tmp_path):
+    folder, path = papers_in(tmp_path), tmp_path / "authors.csv"
+    path.write_text("id,title,authors,year\na.b,On tides,Ada Roe; Ben Doe,2019\nc,'=sum,,\n", encoding="utf-8")
+    status, _, err = idiograph("corpus", folder, "-o", tmp_path / "out", "--authors", path, "--keep-duplicates")
+    assert status == 0, err
+    found = {d.id: ([a.name for a in d.authors], d.title, d.year) for d in Corpus(tmp_path / "out")}
+    assert found == {"a.b": (["Ada Roe", "Ben Doe"], "On tides", 2019), "c": (["Ann Ong"], "=sum", None)}
+
+
+def test_a_list_without_its_columns_is_refused(tmp_path):
+    (tmp_path / "authors.csv").write_text("name,who\nx,y\n", encoding="utf-8")
+    with pytest.raises(InputError, match="has the columns name, who; it needs id and authors"):
+        read_paper_list(tmp_path / "authors.csv")

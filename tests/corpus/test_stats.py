@@ -124,3 +124,14 @@ def test_spans_of_a_corpus_are_measured_by_their_number_of_sentences() -> None:
     assert (found.spans[2].least, found.spans[2].most) == (7, 8)
     assert found.spans[4].mean == 15
     assert found.spans[6].count == 0
+
+
+def test_spans_have_their_share_of_marks_and_their_subwords_for_each_word() -> None:
+    text = "One, two three. " * 4
+    found = corpus_statistics([Document("a", text, (ROE,), lang="en")], subwords=lambda each: 6).spans[2]
+    assert (found.count, found.mean, found.punctuation) == (2, 10.0, 0.4)
+    assert (found.subwords, found.fertility) == (12.0, 2.0)
+
+
+def test_without_a_tokenizer_nothing_is_said_of_subwords() -> None:
+    assert corpus_statistics(DOCUMENTS).spans[2].fertility is None

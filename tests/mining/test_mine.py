@@ -217,11 +217,11 @@ def test_one_author_with_an_id_costs_no_triplet(documents, tmp_path):
     ada = replace(
         bare[0], id="another", text="It is one sentence and no more.", authors=(Author("Ada of Another World", "17"),)
     )
-    counts = [
+    without, beside = (
         mine_triplets(corpus_of(some, tmp_path / name / "corpus"), settings(sentences=2), tmp_path / name / "out")
         for name, some in (("none", bare), ("one", [*bare, ada]))
-    ]
-    assert counts[0] == counts[1] != {}
+    )
+    assert sum(beside["base-2"].values()) > 0.95 * sum(without["base-2"].values()) > 1000
 
 
 def test_a_person_with_an_id_in_one_document_and_without_in_another_gives_a_positive_pair(documents, tmp_path):

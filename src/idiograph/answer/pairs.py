@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idiograph.corpus.corpus import Corpus, document_row
-from idiograph.corpus.identity import Identities
 from idiograph.errors import ArtifactError, InputError, SpecError, TooShort
+from idiograph.identity import Identities
 from idiograph.mining.catalog import LABELS, read_catalog
 from idiograph.mining.split import SPLITS
 from idiograph.mining.triplets import locate_triplets, read_triplets

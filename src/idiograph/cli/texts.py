@@ -12,6 +12,7 @@ from idiograph.cli.checks import (
     check_choice,
     check_folder,
     check_output,
+    check_page,
     check_report,
     check_runner,
     check_sources,
@@ -53,22 +54,40 @@ DryRun = Annotated[
 ]
 
 
+Text = str | None
+Citing = Annotated[Text, typer.Option(help="keep, mask, drop or published: names in citations give authors away.")]
+Formulae = Annotated[Text, typer.Option(help="mask or drop.")]
+KeepDuplicates = Annotated[bool, typer.Option("--keep-duplicates", help="Do not collapse versions of one work.")]
+Signals = Annotated[bool, typer.Option("--signals", help="Write quality signals of every document, too.")]
+Tokenizer = Annotated[
+    Path | None, typer.Option(help="A tokenizer.json, whose tokens the signals and `stats` count as well.")
+]
+Models = Annotated[
+    Path | None,
+    typer.Option(help="A folder of language models (`corpus language-model`, or KenLM's), for the signals."),
+]
+AuthorList = Annotated[
+    Path | None,
+    typer.Option(
+        help="A CSV with id, title, authors of papers that do not name theirs; written to fill in if missing."
+    ),
+]
+Export = Annotated[Text, typer.Option(help="Write a corpus in another form: halvest (with its records, their times).")]
+PerFile = Annotated[int, typer.Option(help="With --export: documents in a file.", min=1)]
+
+
 def corpus_command(
     sources: Annotated[list[str], typer.Argument(help=HELP)],
     out_folder: Annotated[Path | None, typer.Option("--out", "-o", help="The folder to write.")] = None,
-    citations: Annotated[
-        str | None,
-        typer.Option(help="keep, mask, drop or published (in [START_REF]): names in citations give authors away."),
-    ] = None,
-    formulae: Annotated[str | None, typer.Option(help="mask or drop.")] = None,
-    keep_duplicates: Annotated[
-        bool, typer.Option("--keep-duplicates", help="Do not collapse versions of one work.")
-    ] = False,
-    signals: Annotated[bool, typer.Option("--signals", help="Write quality signals of every document, too.")] = False,
-    export: Annotated[
-        str | None, typer.Option(help="Write a corpus in another form: halvest (with its records, their timestamps).")
-    ] = None,
-    per_file: Annotated[int, typer.Option(help="With --export: documents in a file; 10000 as filtered.", min=1)] = 2000,
+    authors: AuthorList = None,
+    citations: Citing = None,
+    formulae: Formulae = None,
+    keep_duplicates: KeepDuplicates = False,
+    signals: Signals = False,
+    tokenizer: Tokenizer = None,
+    perplexity: Models = None,
+    export: Export = None,
+    per_file: PerFile = 2000,
     shard: Shard = "1/1",
     runner: Runner = "inline",
     workers: Workers = None,
@@ -78,39 +97,80 @@ def corpus_command(
     overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
-    """Read texts with their authors into a corpus folder. `corpus stats FOLDER` shows what is in one."""
+    """Read texts with their authors into a corpus folder. `corpus stats FOLDER` shows what is in one; `corpus
+    language-model FOLDER` learns a language model of its characters."""
+    check_tokenizer(tokenizer)
     if sources[0] == "stats":
-        return stats_command(sources[1:], out_folder, as_json)
+        return stats_command(sources[1:], out_folder, tokenizer, as_json)
     if out_folder is None:
         raise InputError("say where the corpus goes: idiograph corpus TEXTS -o FOLDER")
+    if sources[0] == "language-model":
+        return language_model_command(sources[1:], out_folder, overwrite, as_json)
     if export:
         return export_command(export, sources, out_folder, per_file, overwrite, as_json)
-    given = {"citations": citations, "formulae": formulae, "signals": signals or None}
+    given = {"citations": citations, "formulae": formulae, "signals": signals or bool(tokenizer or perplexity) or None}
     given |= {"duplicates": "keep" if keep_duplicates else None}
+    given |= {"tokenizer": str(tokenizer) if tokenizer else None, "perplexity": str(perplexity) if perplexity else None}
     chosen = settings(preset, recipe_file, {"corpus": given}).corpus
     check_sources(sources)
     check_output(out_folder, overwrite)
+    check_perplexity(chosen.perplexity)
     check_runner(runner)
+    if authors and not authors.exists():
+        return list_papers(sources, authors, as_json)
+    pool = {"runner": runner, "count": workers, "address": address}
+    return build_command(sources, out_folder, chosen, authors, {"overwrite": overwrite, "part": shard}, pool, as_json)
 
-    from idiograph.corpus.build import paper_sources as read_sources
+
+def build_command(
+    sources: list[str],
+    out_folder: Path,
+    chosen: Any,
+    authors: Path | None,
+    options: dict[str, Any],
+    pool: dict[str, Any],
+    as_json: bool,
+) -> None:
+    """The corpus of these sources."""
+    from idiograph.corpus.build import paper_sources, read_paper_list
     from idiograph.corpus.corpus import build_corpus
     from idiograph.runner import Workers
+    from idiograph.store import digest
 
     inputs = {f"source {at}": source for at, source in enumerate(sources)}
-    options: dict[str, Any] = {"inputs": inputs, "overwrite": overwrite, "part": shard}
+    listed = read_paper_list(authors) if authors else {}
+    if authors:
+        inputs["authors"] = digest(authors)
     with bar("reading", count_files(sources)) as update:
-        pool = Workers(runner, workers, address, update)
-        built = build_corpus(read_sources(sources), out_folder, chosen, workers=pool, **options)
+        workers = Workers(pool["runner"], pool["count"], pool["address"], update)
+        items = paper_sources(sources, listed)
+        built = build_corpus(items, out_folder, chosen, inputs=inputs, workers=workers, **options)
     for failure in built.failures[:20]:
         err.print(f"left out: {failure.where}: {failure.reason}", markup=False, highlight=False, soft_wrap=True)
     if len(built.failures) > 20:
-        err.print(
-            f"left out: {len(built.failures) - 20} more; see {out_folder}/left_out.csv",
-            highlight=False,
-            soft_wrap=True,
-        )
+        more = f"left out: {len(built.failures) - 20} more; see {out_folder}/left_out.csv"
+        err.print(more, highlight=False, soft_wrap=True)
     found = {"documents": built.documents, "languages": built.languages, "dropped": built.dropped}
-    return say(found, as_json, lambda: wrote(out_folder, f"{built.documents} documents", built.dropped))
+    say(found, as_json, lambda: wrote(out_folder, f"{built.documents} documents", built.dropped))
+
+
+def list_papers(sources: list[str], path: Path, as_json: bool) -> None:
+    """A list of the papers to fill in."""
+    check_page(path)
+
+    from idiograph.corpus.build import write_paper_list
+
+    with bar("listing", count_files(sources)):
+        count = write_paper_list(sources, path)
+    hint = "fill in `authors` (separated by ;) and run the same command again"
+    say({"papers": count, "list": str(path)}, as_json, lambda: wrote(path, f"{count} papers; {hint}"))
+
+
+def check_perplexity(folder: str) -> None:
+    if folder:
+        from idiograph.text.ngrams import check_language_models
+
+        check_language_models(folder)
 
 
 def export_command(
@@ -138,7 +198,30 @@ def export_command(
     say(found, as_json, lambda: wrote(out_folder, f"{found['documents']} documents in {len(counts)} languages"))
 
 
-def stats_command(folders: list[str], out_folder: Path | None, as_json: bool) -> None:
+def check_tokenizer(path: Path | None) -> None:
+    """A tokenizer that can be opened, before anything else is done."""
+    if path:
+        from idiograph.text.subwords import open_subwords
+
+        open_subwords(str(path))
+
+
+def language_model_command(folders: list[str], out_folder: Path, overwrite: bool, as_json: bool) -> None:
+    """A language model of characters for each language of a corpus."""
+    if len(folders) != 1:
+        raise InputError("name one corpus folder: idiograph corpus language-model data/corpus -o models/characters")
+    check_folder(folders[0], "corpus")
+    check_output(out_folder, overwrite)
+
+    from idiograph.corpus.corpus import Corpus
+    from idiograph.corpus.signals import learn_language_models
+
+    with bar("learning"):
+        learned = learn_language_models(Corpus(Path(folders[0])), out_folder, overwrite)
+    say({"characters": learned}, as_json, lambda: wrote(out_folder, f"models of {', '.join(sorted(learned))}"))
+
+
+def stats_command(folders: list[str], out_folder: Path | None, tokenizer: Path | None, as_json: bool) -> None:
     """What is in a corpus; with -o also as a page with figures."""
     if len(folders) != 1:
         raise InputError("name one corpus folder: idiograph corpus stats data/corpus")
@@ -148,10 +231,13 @@ def stats_command(folders: list[str], out_folder: Path | None, as_json: bool) ->
     from idiograph.corpus.corpus import Corpus
     from idiograph.corpus.stats import corpus_statistics
     from idiograph.html import render
+    from idiograph.loading import default_folder
     from idiograph.plots.panels import horizontal_bars
+    from idiograph.text.subwords import SubwordCounter
 
     with bar("counting"):
-        found = corpus_statistics(Corpus(Path(folders[0])))
+        own = SubwordCounter(str(tokenizer)) if tokenizer else None
+        found = corpus_statistics(Corpus(Path(folders[0])), own, own or SubwordCounter(str(default_folder())))
     if out_folder:
         out_folder.mkdir(parents=True, exist_ok=True)
         words = {"words": found.word_entropy, "trigrams": found.trigram_entropy}
@@ -172,13 +258,42 @@ def print_stats(found: Any) -> None:
         table = Table(title)
         for name in ("documents", "words", "with this label"):
             table.add_column(name, justify="right")
-        for name, tally in list(tallies.items())[:25]:
+        holding = {name: tally for name, tally in tallies.items() if tally.documents}
+        for name, tally in list(holding.items())[:25]:
             table.add_row(name or "(none)", f"{tally.documents:,}", f"{tally.tokens:,}", f"{tally.labelled:,}")
         out.print(table)
+        if len(tallies) > len(holding):
+            out.print(f"{len(tallies) - len(holding)} more fields are named only beside another one", highlight=False)
     sets = found.author_sets
     out.print(f"{sets.sets:,} author-sets, {sets.recurring:,} with several documents; mean size {sets.mean_size:.2f}")
     lengths = ", ".join(f"{size}: {found.spans[size].mean:.0f}" for size in found.spans)
     out.print(f"words and marks in a span, by its number of sentences: {lengths}", highlight=False)
+    longest = found.spans[max(found.spans)]
+    if longest.fertility:
+        made = f"{100 * longest.punctuation:.0f} % of these are marks; {longest.fertility:.2f} subwords for each word"
+        out.print(made, highlight=False)
+    print_faults(found)
+
+
+def print_faults(found: Any) -> None:
+    """What extraction does badly, where it is more than nothing."""
+    table = Table("of 100 documents in")
+    titles = {"right_to_left": "right to left", "wrong_order": "of these backwards", "unspaced": "no spaces"}
+    titles |= {"formulae": "formulae"}
+    for name in (*titles.values(), "sentences with one"):
+        table.add_column(name, justify="right")
+    hit = {**found.faults_by_language, **found.faults_by_domain}
+    for name, each in list(hit.items())[:25]:
+        if any(each.shares.values()):
+            cells = (f"{100 * each.shares[fault]:.1f}" for fault in titles)
+            table.add_row(name, *cells, f"{100 * each.sentences_with_formulae:.1f} %")
+    if table.row_count:
+        out.print(table)
+
+
+FieldCodes = Annotated[
+    Text, typer.Option(help="auto (those with documents enough), 13 (HAL's), all, or a file with a code a line.")
+]
 
 
 def mine_command(
@@ -198,10 +313,7 @@ def mine_command(
     containers: Annotated[
         str | None, typer.Option(help="apart (a positive is from another book), or any (two chapters of one will do).")
     ] = None,
-    fields: Annotated[
-        str | None,
-        typer.Option(help="auto (those with documents enough), 13 (HAL's), all, or a file with a code a line."),
-    ] = None,
+    fields: FieldCodes = None,
     lang: Annotated[str | None, typer.Option(help="Language of the documents; `any` for all.")] = None,
     apart: Annotated[
         list[Path] | None, typer.Option(help="Other triplets: whoever is validated or tested there is not in train.")
@@ -290,7 +402,7 @@ def read_fields(choice: str | None) -> Any:
         raise InputError(
             f"--fields '{choice}' is neither all, auto or 13 nor a file; write one code a line into a file"
         )
-    from idiograph.corpus.readers import read_file
+    from idiograph.corpus.formats import read_file
 
     return tuple(line.strip() for line in read_file(Path(choice)).splitlines() if line.strip())
 
@@ -354,10 +466,20 @@ def topic_command(
 
 
 def print_topic(found: Any) -> None:
-    table = Table("triplets", "of", "paper", *(row.measure for row in found.checked[0].accuracy), "signal", "noise")
+    """A row for each way of guessing by topic, so that 80 columns are enough."""
+    table = Table("triplets", "guessing by")
+    for name in ("right of 100", "95 %", "paper"):
+        table.add_column(name, justify="right")
     for each in found.checked:
-        cells = [f"{100 * r.value:.1f}\n[dim]{100 * r.low:.0f}–{100 * r.high:.0f}[/dim]" for r in each.accuracy]
-        paper = f"{each.paper:.1f}" if each.paper else "–"
-        overlap = (f"{each.words.signal.mean:.3f}", f"{each.words.noise.mean:.3f}")
-        table.add_row(each.name, str(each.triplets), paper, *cells, *overlap)
+        for number, row in enumerate(each.accuracy):
+            interval = f"{100 * row.low:.0f}–{100 * row.high:.0f}"
+            paper = f"{each.paper:.1f}" if each.paper and not number else ""
+            name = each.name if not number else ""
+            table.add_row(
+                name, row.measure, f"{100 * row.value:.1f}", interval, paper, end_section=row is each.accuracy[-1]
+            )
     out.print(table)
+    for each in found.checked:
+        signal, noise = each.words.signal.mean, each.words.noise.mean
+        line = f"{each.name}: {each.triplets} triplets; words in common: signal {signal:.3f}, noise {noise:.3f}"
+        out.print(line, highlight=False, markup=False, soft_wrap=True)

@@ -63,6 +63,7 @@ class Article:
     id: str = ""  # what identifies it everywhere: its DOI, or else its number in an archive
     licence: str = ""
     dropped: tuple[str, ...] = ()
+    suggested: str = ""  # authors as the properties of a PDF name them, which is often not who wrote it
 
     def text(self, abstract: bool = True, heads: bool = False) -> str:
         """The paragraphs with a blank line between them; headings only when asked for."""

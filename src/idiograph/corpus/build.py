@@ -3,17 +3,21 @@
 Near-duplicate works are found in a second pass over what was kept, by `without_copies`.
 """
 
+import csv
+import io
 import os
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
+from types import MappingProxyType
 
 from idiograph.corpus.article import Article
 from idiograph.corpus.clean import clean_text
 from idiograph.corpus.duplicates import near_duplicates
 from idiograph.corpus.filters import document_fault
+from idiograph.corpus.formats import decode
 from idiograph.corpus.jats import read_jats
 from idiograph.corpus.readers import UnreadableSource, is_text_folder, read_documents
 from idiograph.corpus.tei import read_tei
@@ -24,13 +28,15 @@ from idiograph.hal.records import Record, RecordLookup, pdf_name
 from idiograph.recipe import CorpusRecipe
 from idiograph.store import MANIFEST
 from idiograph.text.language import identify
-from idiograph.types import Document
+from idiograph.types import Author, Document
 from idiograph.xml import check_size
 
 TEI, JATS = (".tei.xml", ".tei"), (".nxml", ".jats.xml", ".jats")
 PLAIN_XML = (".xml",)  # either, which is seen inside
 SUFFIXES = (".grobid.tei.xml", *TEI, *JATS, *PLAIN_XML, ".txt")  # the longer before those that they end with
+NO_LIST: Mapping[str, "ListedPaper"] = MappingProxyType({})
 SNIFFED = 4096  # bytes at the beginning of a file that say which of the two it is
+NO_AUTHOR = "no author"
 SURE = 0.9  # of the detector, before it may contradict the depositor
 
 
@@ -45,11 +51,24 @@ class PaperSource:
     path: Path
     record: Record | None = None
     name: str = ""
+    listed: "ListedPaper | None" = None
 
     @property
     def place(self) -> str:
         """The name, be it given or not."""
         return self.name or bare_name(self.path.name)
+
+
+@dataclass(frozen=True, slots=True)
+class ListedPaper:
+    """What somebody has written down about a paper whose file does not say who wrote it."""
+
+    title: str
+    authors: tuple[Author, ...]
+    year: int | None = None
+    lang: str = ""
+    domains: tuple[str, ...] = ()
+    licence: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +102,8 @@ Raw = Document | UnreadableSource | PaperSource | WrittenText
 Prepared = Document | PaperByItsOwnId | UnreadableSource | Dropped
 
 
-def paper_sources(sources: Iterable[str]) -> Iterator[Raw]:
-    """What the sources hold. Folders of records describe the TEI and JATS files of the others."""
+def paper_sources(sources: Iterable[str], listed: Mapping[str, ListedPaper] = NO_LIST) -> Iterator[Raw]:
+    """What the sources hold. Folders of records, and a list by file names, describe the TEI and JATS files of the others."""
     sources = list(sources)
     record_folders = [source for source in sources if is_records(Path(source))]
     lookups = [RecordLookup(Path(source), lambda halid: Path(pdf_name(halid)).stem) for source in record_folders]
@@ -95,10 +114,9 @@ def paper_sources(sources: Iterable[str]) -> Iterator[Raw]:
             if first is None:
                 yield from read_texts(source)
             else:
-                yield from (
-                    PaperSource(path, described_in(lookups, bare_name(path.name)), bare_place(path, Path(source)))
-                    for path in chain([first], papers)
-                )
+                for path in chain([first], papers):
+                    place, record = bare_place(path, Path(source)), described_in(lookups, bare_name(path.name))
+                    yield PaperSource(path, record, place, listed.get(place))
 
 
 def read_texts(source: str) -> Iterator[Raw]:
@@ -200,19 +218,26 @@ def parse_raw(item: Document | PaperSource | WrittenText, recipe: CorpusRecipe) 
 
 
 def parse_paper(paper: PaperSource, recipe: CorpusRecipe) -> Document:
-    check_size(paper.path.stat().st_size)
-    data = paper.path.read_bytes()
-    is_tei = paper.path.name.endswith(TEI) or (not paper.path.name.endswith(JATS) and b"<TEI" in data[:SNIFFED])
-    article = (read_tei if is_tei else read_jats)(data, recipe.citations, recipe.formulae)
+    article = parse_article(paper, recipe)
     text = article.text(abstract=recipe.abstract)
     if not text.strip():
         raise InputError("no running text in it")
     return describe_paper(article, text, paper)
 
 
+def parse_article(paper: PaperSource, recipe: CorpusRecipe) -> Article:
+    """The article in a file, whichever of the two it is."""
+    check_size(paper.path.stat().st_size)
+    data = paper.path.read_bytes()
+    is_tei = paper.path.name.endswith(TEI) or (not paper.path.name.endswith(JATS) and b"<TEI" in data[:SNIFFED])
+    return (read_tei if is_tei else read_jats)(data, recipe.citations, recipe.formulae)
+
+
 def describe_paper(article: Article, text: str, paper: PaperSource) -> Document:
     """An article with what the record says; without a record, with what the file says of itself."""
     record = paper.record
+    if paper.listed:
+        return describe_listed(article, text, paper.place, paper.listed)
     if record is None:
         return Document(
             article.id or paper.place,
@@ -238,9 +263,92 @@ def describe_paper(article: Article, text: str, paper: PaperSource) -> Document:
     )
 
 
+def describe_listed(article: Article, text: str, place: str, listed: ListedPaper) -> Document:
+    """An article with what the list says of it; what the list leaves open is as in the file."""
+    return Document(
+        id=place,
+        text=text,
+        authors=listed.authors or article.authors,
+        domains=listed.domains,
+        lang=listed.lang or article.lang,
+        title=listed.title or article.title,
+        year=listed.year or article.year,
+        licence=listed.licence or article.licence,
+    )
+
+
+COLUMNS = ("id", "title", "authors", "suggested", "year", "lang", "domain", "licence")
+SEPARATOR = ";"  # between the authors, or the domains, of one paper
+FORMULA_SIGNS = ("=", "+", "-", "@")  # a spreadsheet would take what begins so for a formula
+
+
+def write_paper_list(sources: Iterable[str], path: Path) -> int:
+    """Write a list of the papers in these folders to be filled in, and return how many they are.
+
+    Authors that a file names are there already; those in the properties of a PDF stand beside, for a person to judge.
+    """
+    papers = [item for item in paper_sources(sources) if isinstance(item, PaperSource)]
+    with path.open("x", encoding="utf-8-sig", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(COLUMNS)
+        rows.writerows(map(disarm_cell, paper_row(paper)) for paper in papers)
+    return len(papers)
+
+
+def paper_row(paper: PaperSource) -> tuple[str, ...]:
+    """What a file says of itself; nothing where it cannot be read."""
+    try:
+        article = parse_article(paper, CorpusRecipe())
+    except (InputError, OSError):
+        article = Article()
+    authors = f"{SEPARATOR} ".join(author.name for author in article.authors)
+    year = str(article.year or "")
+    return (paper.place, article.title, authors, article.suggested, year, article.lang, "", article.licence)
+
+
+def disarm_cell(text: str) -> str:
+    return f"'{text}" if text.startswith(FORMULA_SIGNS) else text
+
+
+def read_paper_list(path: Path) -> dict[str, ListedPaper]:
+    """A list of papers by their files' names; it needs the columns `id` and `authors`."""
+    raw = path.read_bytes()
+    text = decode(raw)
+    first = text.split("\n", 1)[0]
+    rows = csv.DictReader(io.StringIO(text, newline=""), delimiter=";" if first.count(";") > first.count(",") else ",")
+    names = {(name or "").strip().lower() for name in rows.fieldnames or ()}
+    if not {"id", "authors"} <= names:
+        raise InputError(f"'{path}' has the columns {', '.join(sorted(names))}; it needs id and authors")
+    listed = {}
+    for row in rows:
+        cells = {(name or "").strip().lower(): arm_cell(str(cell or "")) for name, cell in row.items()}
+        listed[cells["id"]] = listed_paper(cells)
+    return listed
+
+
+def arm_cell(text: str) -> str:
+    bare = text.strip()
+    return bare[1:] if bare.startswith("'") and bare[1:].startswith(FORMULA_SIGNS) else bare
+
+
+def listed_paper(cells: Mapping[str, str]) -> ListedPaper:
+    names, domains = (
+        [p.strip() for p in cells.get(k, "").split(SEPARATOR) if p.strip()] for k in ("authors", "domain")
+    )
+    year = cells.get("year", "")
+    return ListedPaper(
+        cells.get("title", ""),
+        tuple(map(Author, names)),
+        int(year) if re.fullmatch(r"[12]\d{3}", year) else None,
+        cells.get("lang", "").lower(),
+        tuple(domains),
+        cells.get("licence", ""),
+    )
+
+
 def unusable(document: Document) -> str | None:
     if not any(author.key for author in document.authors):
-        return "no author"
+        return NO_AUTHOR
     if len(document.authors) > MAX_AUTHORS:
         return f"more than {MAX_AUTHORS} authors"
     return None if any(c.isalpha() for c in document.text[:10_000]) else "no words"

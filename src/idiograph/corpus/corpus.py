@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from idiograph.corpus.build import (
+    NO_AUTHOR,
     Dropped,
     PaperSource,
     Prepared,
@@ -26,10 +27,10 @@ from idiograph.corpus.build import (
     with_free_id,
 )
 from idiograph.corpus.card import write_card, write_croissant
-from idiograph.corpus.identity import Byline, Identities
 from idiograph.corpus.readers import UnreadableSource
 from idiograph.corpus.signals import write_signals
 from idiograph.errors import ArtifactError, InputError
+from idiograph.identity import Byline, Identities
 from idiograph.recipe import CorpusRecipe
 from idiograph.runner import Failure as Lost
 from idiograph.runner import Workers, shard
@@ -121,14 +122,14 @@ def build_corpus(
         notes.ledger.writerow(["id", "reason", "detail"])
         languages = write_shards(admit_documents(shard(items, part, shard_key), recipe, workers, notes), folder / "all")
         if not languages:
-            raise InputError(nothing_left(notes.failures))
+            raise InputError(nothing_left(notes.failures, notes.dropped))
         copies = copies_of_documents(store_documents(folder / "all")) if recipe.duplicates == "collapse" else {}
         for copy, kept in sorted(copies.items()):
             notes.drop(copy, COPY, kept)
         file.close()
         languages = place_shards(folder, copies, languages)
         if recipe.signals:
-            write_signals(sorted(folder.glob("*/train-*.parquet")), workers)
+            write_signals(sorted(folder.glob("*/train-*.parquet")), workers, recipe)
         write_card(folder, dict(languages))
         write_croissant(folder, {lang: {"train": n} for lang, n in sorted(languages.items())}, ABOUT, "corpus", SCHEMA)
         counts = {"documents": languages.total(), "languages": dict(sorted(languages.items()))}
@@ -250,7 +251,11 @@ def store_documents(folder: Path) -> Iterator[Document]:
             yield from map(document_of_row, batch.to_pylist())
 
 
-def nothing_left(failures: list[UnreadableSource]) -> str:
+def nothing_left(failures: list[UnreadableSource], dropped: Mapping[str, int]) -> str:
+    """Why there is no document, and what to type next."""
+    if dropped.get(NO_AUTHOR):
+        hint = "write down who wrote them: --authors authors.csv makes a list to fill in, and then reads it"
+        return f"{dropped[NO_AUTHOR]} documents do not say who wrote them; {hint}"
     if not failures:
         return "no document with an author was found; give Author_title.txt files, or JSON lines with 'authors'"
     first = failures[0]

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from idiograph.corpus.corpus import Corpus
-from idiograph.corpus.identity import bare_id, registry_of
 from idiograph.hal.records import NOBODY, Record, RecordLookup, published_moment
+from idiograph.identity import bare_id, registry_of
 from idiograph.store import Manifest, digest, draft, seal
 from idiograph.types import Author, Document
 

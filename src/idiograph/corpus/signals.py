@@ -1,10 +1,14 @@
-"""Quality signals: numbers that describe a document and decide nothing. After RedPajama's, without perplexity.
+"""Quality signals: numbers that describe a document and decide nothing. After RedPajama's.
+
+The tokens of a tokenizer and the perplexity of a language model are among them where these are given.
 
 Word n-grams are n-grams of words here, and a duplicate counts wherever it stands.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +18,13 @@ import pyarrow.parquet as pq
 
 from idiograph.corpus.filters import TextView
 from idiograph.errors import ServiceError
+from idiograph.recipe import CorpusRecipe
 from idiograph.runner import Failure, Workers
+from idiograph.store import Manifest, draft, seal
+from idiograph.text.ngrams import CharacterModel, Perplexity
+from idiograph.text.sentences import find_sentences
+from idiograph.text.subwords import SubwordCounter
+from idiograph.types import Document
 
 Signal = Callable[[TextView], float]
 
@@ -134,22 +144,35 @@ SIGNALS: dict[str, Signal] = {
 
 def signals(text: str, lang: str = "en") -> dict[str, float]:
     """Every signal of a document, by name."""
-    reading = TextView(text, lang)
+    reading = TextView(text, lang, [text[start:end] for start, end in find_sentences(text, lang)])
     return {name: signal(reading) for name, signal in SIGNALS.items()}
 
 
 BATCH = 64
-SCHEMA = pa.schema([("id", pa.string()), *((name, pa.float32()) for name in SIGNALS)])
+
+Measure = Callable[[str, str], float]  # of a text and its language
 
 
-def write_signals(shards: list[Path], workers: Workers) -> None:
+def extra_signals(recipe: CorpusRecipe) -> dict[str, Measure]:
+    """The signals that need a file of the user's."""
+    extra: dict[str, Measure] = {}
+    if recipe.tokenizer:
+        extra["tokens"] = SubwordCounter(recipe.tokenizer)
+    if recipe.perplexity:
+        extra["perplexity"] = Perplexity(recipe.perplexity)
+    return extra
+
+
+def write_signals(shards: list[Path], workers: Workers, recipe: CorpusRecipe) -> None:
     """For `train-X.parquet`, `signals-X.parquet`, with the same documents in the same order."""
+    extra = extra_signals(recipe)
+    schema = pa.schema([("id", pa.string()), *((name, pa.float32()) for name in (*SIGNALS, *extra))])
     for shard in shards:
-        with pq.ParquetWriter(shard.with_name(shard.name.replace("train", "signals", 1)), SCHEMA) as writer:
-            for rows in workers.map(describe_batch, signal_batches(shard)):
+        with pq.ParquetWriter(shard.with_name(shard.name.replace("train", "signals", 1)), schema) as writer:
+            for rows in workers.map(partial(describe_batch, extra=extra), signal_batches(shard)):
                 if isinstance(rows, Failure):
                     raise ServiceError(f"quality signals: {rows.reason} ({rows.detail}); run it again")
-                writer.write_table(pa.Table.from_pylist(rows, SCHEMA))
+                writer.write_table(pa.Table.from_pylist(rows, schema))
 
 
 def signal_batches(shard: Path) -> Iterator[list[dict[str, Any]]]:
@@ -157,5 +180,21 @@ def signal_batches(shard: Path) -> Iterator[list[dict[str, Any]]]:
         yield from (batch.to_pylist() for batch in file.iter_batches(BATCH, columns=["id", "lang", "text"]))
 
 
-def describe_batch(batch: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{"id": row["id"], **signals(row["text"], row["lang"])} for row in batch]
+def describe_batch(batch: list[dict[str, Any]], extra: Mapping[str, Measure]) -> list[dict[str, Any]]:
+    return [describe_row(row["id"], row["text"], row["lang"], extra) for row in batch]
+
+
+def describe_row(name: str, text: str, lang: str, extra: Mapping[str, Measure]) -> dict[str, Any]:
+    return {"id": name, **signals(text, lang), **{kind: measure(text, lang) for kind, measure in extra.items()}}
+
+
+def learn_language_models(corpus: Iterable[Document], out: Path, overwrite: bool = False) -> dict[str, int]:
+    """A model of characters for each language of a corpus; returns how many characters each was learned from."""
+    learned: dict[str, int] = {}
+    with draft(out, overwrite) as folder:
+        for lang, documents in groupby(corpus, key=lambda document: document.lang):
+            model = CharacterModel.learn(document.text for document in documents)
+            model.save(folder / f"{lang}.npz")
+            learned[lang] = int(model.counts[0].sum())
+        seal(folder, Manifest("language-models", counts=learned))
+    return learned

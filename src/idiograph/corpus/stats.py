@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from idiograph.corpus.diagnostics import FaultCensus, HitShares, fault_shares
 from idiograph.corpus.filters import TextView
 from idiograph.text.sentences import find_sentences
 from idiograph.types import AuthorSet, Document, fields_of
@@ -21,6 +22,7 @@ SPAN_DOCUMENTS = 1000  # of a language that are split into spans
 SPAN_SIZES = (2, 4, 6, 8, 10)  # sentences
 
 Count = Callable[[str], int]
+SpanTally = tuple[int, int, int]  # tokens, words, subwords
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,20 @@ class Lengths:
 
 
 @dataclass(frozen=True, slots=True)
+class SpanLengths:
+    """How long spans are in words and marks; the share of marks among these, and subwords for each word."""
+
+    count: int
+    mean: float
+    least: int
+    quartiles: tuple[float, float, float]
+    most: int
+    punctuation: float
+    fertility: float | None  # None without a tokenizer
+    subwords: float | None  # of a span, on average
+
+
+@dataclass(frozen=True, slots=True)
 class AuthorSets:
     """How authors come together. `recurring` sets wrote more than one document: only they can give a positive."""
 
@@ -78,7 +94,9 @@ class Statistics:
     author_sets: AuthorSets
     characters: Lengths
     words: Lengths
-    spans: dict[int, Lengths]  # in tokens, by number of sentences
+    spans: dict[int, SpanLengths]  # by number of sentences
+    faults_by_language: dict[str, HitShares]
+    faults_by_domain: dict[str, HitShares]
 
 
 @dataclass(slots=True)
@@ -98,9 +116,12 @@ class _Tallies:
         return {name: KindCount(self.documents[name], self.tokens[name], self.labelled[name]) for name in names}
 
 
-def corpus_statistics(documents: Iterable[Document], count: Count | None = None) -> Statistics:
-    """One pass over the documents. `count` is the tokens of a text, our words and punctuation marks if not given."""
-    census = _Census()
+def corpus_statistics(
+    documents: Iterable[Document], count: Count | None = None, subwords: Count | None = None
+) -> Statistics:
+    """One pass over the documents. `count` is the tokens of a text, our words and punctuation marks if not given;
+    `subwords` those of a model's tokenizer, for the spans alone."""
+    census = _Census(subwords)
     for document in documents:
         reading = TextView(document.text)
         census.add(document, reading, len(reading.tokens) if count is None else count(document.text))
@@ -111,6 +132,7 @@ def corpus_statistics(documents: Iterable[Document], count: Count | None = None)
 class _Census:
     """What is counted while documents go by."""
 
+    subwords: Count | None = None
     languages: _Tallies = field(default_factory=_Tallies)
     domains: _Tallies = field(default_factory=_Tallies)
     cells: _Tallies = field(default_factory=_Tallies)
@@ -121,7 +143,8 @@ class _Census:
     characters: list[int] = field(default_factory=list)
     words: list[int] = field(default_factory=list)
     split: Counter[str] = field(default_factory=Counter)
-    spans: dict[int, list[int]] = field(default_factory=lambda: {size: [] for size in SPAN_SIZES})
+    spans: dict[int, list[SpanTally]] = field(default_factory=lambda: {size: [] for size in SPAN_SIZES})
+    faults: FaultCensus = field(default_factory=FaultCensus)
 
     def add(self, document: Document, reading: TextView, tokens: int) -> None:
         named = fields_of(document.domains) or [NONE]
@@ -132,6 +155,7 @@ class _Census:
         self.author_sets[document.author_set] += 1
         self.characters.append(len(document.text))
         self.words.append(reading.word_count)
+        self.faults.add(document, reading.sentences, NONE)
         if self.sampled[named[0]] < ENTROPY_CHARACTERS:
             self.sampled[named[0]] += len(document.text)
             self.trigrams.setdefault(named[0], Counter()).update(_trigrams(document.text))
@@ -142,10 +166,10 @@ class _Census:
 
     def measure(self, document: Document) -> None:
         """How long spans of this document are."""
-        text = document.text
-        tokens = [len(TextView(text[start:end]).tokens) for start, end in find_sentences(text, document.lang or "en")]
-        for size, lengths in self.spans.items():
-            lengths += [sum(tokens[at : at + size]) for at in range(0, len(tokens) - size + 1, size)]
+        pieces = [document.text[start:end] for start, end in find_sentences(document.text, document.lang or "en")]
+        tallies = [tally_sentence(piece, self.subwords) for piece in pieces]
+        for size, spans in self.spans.items():
+            spans += [sum_tallies(tallies[at : at + size]) for at in range(0, len(tallies) - size + 1, size)]
 
     def result(self) -> Statistics:
         return Statistics(
@@ -159,8 +183,33 @@ class _Census:
             author_sets=author_set_sizes(self.author_sets),
             characters=length_summary(self.characters),
             words=length_summary(self.words),
-            spans={size: length_summary(lengths) for size, lengths in self.spans.items()},
+            spans={size: span_summary(spans, self.subwords is not None) for size, spans in self.spans.items()},
+            faults_by_language=fault_shares(self.faults.languages),
+            faults_by_domain=fault_shares(self.faults.fields),
         )
+
+
+def tally_sentence(text: str, subwords: Count | None) -> SpanTally:
+    """The tokens of a sentence, how many of them are words, and its subwords."""
+    reading = TextView(text)
+    return len(reading.tokens), reading.word_count, subwords(text) if subwords else 0
+
+
+def sum_tallies(tallies: Sequence[SpanTally]) -> SpanTally:
+    tokens, words, subwords = map(sum, zip(*tallies, strict=True))
+    return tokens, words, subwords
+
+
+def span_summary(spans: Sequence[SpanTally], tokenized: bool) -> SpanLengths:
+    """How long spans are, and what they are made of."""
+    lengths = length_summary([tokens for tokens, _, _ in spans])
+    tokens, words, subwords = sum_tallies(spans) if spans else (0, 0, 0)
+    return SpanLengths(
+        *(lengths.count, lengths.mean, lengths.least, lengths.quartiles, lengths.most),
+        punctuation=(tokens - words) / tokens if tokens else 0.0,
+        fertility=subwords / words if words and tokenized else None,
+        subwords=subwords / len(spans) if spans and tokenized else None,
+    )
 
 
 def _pair(name: str) -> tuple[str, str]:

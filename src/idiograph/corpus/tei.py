@@ -40,7 +40,7 @@ def read_tei(data: bytes, citations: Citations = "mask", formulae: Formulae = "m
     header = child_element(root, "teiHeader")
     doi = bare_doi(_idnos(header).get("doi", ""))
     article = Article(
-        title=element_text(child_element(header, "fileDesc", "titleStmt", "title")),
+        title=element_text(child_element(header, "fileDesc", "titleStmt", "title")) or _property(header, "title"),
         abstract=prose(_tei_paragraphs(child_element(header, "profileDesc", "abstract"), treatment)),
         sections=sections,
         lang=_lang(root),
@@ -50,6 +50,7 @@ def read_tei(data: bytes, citations: Citations = "mask", formulae: Formulae = "m
         id=doi or _archive_number(header),
         licence=_tei_licence(header),
         dropped=dropped,
+        suggested=_property(header, "author"),
     )
     return require_tei(article, "TEI")
 
@@ -209,6 +210,12 @@ def _idnos(header: Element | None) -> dict[str, str]:
     places = (child_element(file, "publicationStmt"), source, child_element(source, "analytic"))
     found = [idno for place in places for idno in children(place, "idno")]
     return {idno.get("type", "").lower(): element_text(idno) for idno in reversed(found)}
+
+
+def _property(header: Element | None, name: str) -> str:
+    """What the PDF says of itself, as our extractor notes it."""
+    notes = children(child_element(header, "fileDesc", "notesStmt"), "note")
+    return next((element_text(note) for note in notes if note.get("type") == f"pdf-{name}"), "")
 
 
 def _archive_number(header: Element | None) -> str:

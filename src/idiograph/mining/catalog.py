@@ -13,8 +13,8 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from idiograph.corpus.corpus import MAKE, Corpus
-from idiograph.corpus.identity import Byline, Identities, fold_name
 from idiograph.errors import ArtifactError
+from idiograph.identity import Byline, Identities, fold_name
 from idiograph.mining.coauthors import Bylines
 from idiograph.mining.leaks import HeldOutPeople
 from idiograph.mining.split import PeopleSplits, Splits, hash_person, split_groups, split_people

@@ -23,6 +23,7 @@ Handle = Any  # a pointer of pdfium's
 LETTER = (0.0, 0.0, 612.0, 792.0)
 HYPHEN = "\x02"  # what pdfium puts for a hyphen that ends a line
 LIGATURES = {0xFB00: "ff", 0xFB01: "fi", 0xFB02: "fl", 0xFB03: "ffi", 0xFB04: "ffl", 0xFB05: "st", 0xFB06: "st"}
+MAX_PROPERTY = 500  # characters
 ACCENTS = {"´": "\u0301", "`": "\u0300", "ˆ": "\u0302", "¨": "\u0308", "˜": "\u0303", "¸": "\u0327", "ˇ": "\u030c"}
 ACCENTS |= {"˘": "\u0306", "˚": "\u030a", "˙": "\u0307", "¯": "\u0304", "˝": "\u030b", "˛": "\u0328"}
 
@@ -98,6 +99,18 @@ def read_pages(data: bytes, max_pages: int) -> Iterator[Page]:
         for number in range(count):
             with suppress(pdfium.PdfiumError):
                 yield read_page(document[number], number)
+
+
+def read_properties(data: bytes) -> dict[str, str]:
+    """The title and author that a PDF gives of itself: often those of a template or a program, so a hint and no more."""
+    try:
+        with pdfium.PdfDocument(data) as document:
+            found = document.get_metadata_dict(skip_empty=True)
+    except pdfium.PdfiumError:
+        return {}
+    plain = {name.lower(): " ".join("".join(c if c.isprintable() else " " for c in str(found.get(name, ""))).split())
+             for name in ("Title", "Author")}  # fmt: skip
+    return {name: text[:MAX_PROPERTY] for name, text in plain.items() if text}
 
 
 def failure_cause(error: pdfium.PdfiumError) -> str:

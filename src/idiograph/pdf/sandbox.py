@@ -14,7 +14,7 @@ from idiograph import runner
 from idiograph.errors import InputError, ServiceError
 from idiograph.pdf import Extraction
 from idiograph.pdf.article import read_paper
-from idiograph.pdf.glyphs import read_pages
+from idiograph.pdf.glyphs import read_pages, read_properties
 from idiograph.pdf.tei_writer import to_tei
 from idiograph.recipe import ExtractRecipe
 from idiograph.runner import Failure, NeverStarted, ProcessLimits, ProcessPool
@@ -100,7 +100,8 @@ def parse_pdf(path: Path, max_pages: int, max_bytes: int) -> bytes:
     size = path.stat().st_size
     if size > max_bytes:
         raise InputError(f"too large: {size} bytes, more than {max_bytes}")
-    paper = read_paper(read_pages(path.read_bytes(), max_pages))
+    data = path.read_bytes()
+    paper = read_paper(read_pages(data, max_pages))
     if paper is None or not (paper.parts or paper.abstract):
         raise LookupError("no text")
-    return to_tei(paper, version("idiograph"))
+    return to_tei(paper, version("idiograph"), read_properties(data))

@@ -1,10 +1,12 @@
 """A paper as sections of plain text, and its TEI in the shape that GROBID writes, so that one reader serves both."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from xml.etree import ElementTree
 from xml.etree.ElementTree import Element
 
+NO_PROPERTIES: Mapping[str, str] = MappingProxyType({})
 TEI = "http://www.tei-c.org/ns/1.0"
 
 
@@ -31,11 +33,16 @@ class ComposedPaper:
         return tuple(text for part in self.parts if part.kind == "body" for tag, text in part.items if tag == "p")
 
 
-def to_tei(paper: ComposedPaper, version: str) -> bytes:
-    """A TEI document; the same paper and version give the same bytes."""
+def to_tei(paper: ComposedPaper, version: str, properties: Mapping[str, str] = NO_PROPERTIES) -> bytes:
+    """A TEI document; the same paper and version give the same bytes. What the PDF says of itself is noted, not believed."""
     root = Element("TEI", {"xmlns": TEI})
     header = add_element(root, "teiHeader")
-    add_element(add_element(add_element(header, "fileDesc"), "titleStmt"), "title", paper.title, level="a", type="main")
+    file = add_element(header, "fileDesc")
+    add_element(add_element(file, "titleStmt"), "title", paper.title, level="a", type="main")
+    if properties:
+        notes = add_element(file, "notesStmt")
+        for name, text in sorted(properties.items()):
+            add_element(notes, "note", text, type=f"pdf-{name}")
     add_element(
         add_element(add_element(header, "encodingDesc"), "appInfo"), "application", ident="idiograph", version=version
     )

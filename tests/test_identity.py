@@ -4,7 +4,7 @@ import pytest
 
 from idiograph.corpus.build import WrittenText
 from idiograph.corpus.corpus import Corpus, build_corpus
-from idiograph.corpus.identity import Identities
+from idiograph.identity import Identities
 from idiograph.recipe import CorpusRecipe
 from idiograph.types import Author, Document
 
