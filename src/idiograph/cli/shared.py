@@ -1,6 +1,7 @@
 """What every command shares: options, progress bars, printing for people or machines, reading a text."""
 
 import json
+import re
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -9,13 +10,27 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from idiograph.cli.checks import check_texts
 from idiograph.cli.progress import Update, progress_bar
 from idiograph.errors import InputError
 from idiograph.recipe import Recipe, make_recipe, read_recipe
 
-out, err = Console(), Console(stderr=True)
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # what moves a cursor or colours a terminal; not tab and newline
+
+
+class LiteralConsole(Console):
+    """A console that shows every string as it is: names, paths and passages may hold `[b]`, `:smile:` or control characters."""
+
+    def __init__(self, stderr: bool = False) -> None:
+        super().__init__(stderr=stderr, markup=False, emoji=False)
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        return super().render_str(printable(text), **options)
+
+
+out, err = LiteralConsole(), LiteralConsole(stderr=True)
 
 Out = Annotated[Path, typer.Option("--out", "-o", help="The folder to write.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what an earlier run wrote there.")]
@@ -92,6 +107,21 @@ def open_style(model: str, patch: str | None, keep: str | None, score: str | Non
     from idiograph.loading import load
 
     return load(None if model == "default" else model, patch=patch, keep=keep, score=score)
+
+
+def printable(text: str) -> str:
+    """A text without what a terminal would obey."""
+    return CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def literal(text: str, style: str = "") -> Text:
+    """A string as it is, in one style."""
+    return Text(printable(text), style=style)
+
+
+def with_note(text: str, note: str, style: str = "dim") -> Text:
+    """A string, and behind it a quieter one."""
+    return literal(text).append(printable(note), style=style)
 
 
 def shorten_text(text: str, size: int) -> str:

@@ -32,6 +32,7 @@ from idiograph.cli.shared import (
     out,
     say,
     settings,
+    with_note,
     wrote,
 )
 from idiograph.errors import InputError
@@ -356,7 +357,7 @@ def topic_command(
 def print_topic(found: Any) -> None:
     table = Table("triplets", "of", "paper", *(row.measure for row in found.checked[0].accuracy), "signal", "noise")
     for each in found.checked:
-        cells = [f"{100 * r.value:.1f}\n[dim]{100 * r.low:.0f}–{100 * r.high:.0f}[/dim]" for r in each.accuracy]
+        cells = [with_note(f"{100 * r.value:.1f}", f"\n{100 * r.low:.0f}–{100 * r.high:.0f}") for r in each.accuracy]
         paper = f"{each.paper:.1f}" if each.paper else "–"
         overlap = (f"{each.words.signal.mean:.3f}", f"{each.words.noise.mean:.3f}")
         table.add_row(each.name, str(each.triplets), paper, *cells, *overlap)
