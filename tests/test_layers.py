@@ -26,7 +26,7 @@ FLOORS = [
     {"corpus", "rankers", "encoder"},
     {"hal", "pdf", "style", "synth"},
     {"text", "measures", "plots"},
-    {"runner", "store", "recipe", "presets", "spec", "seeded", "types", "errors", "extras", "html", "xml"},
+    {"runner", "store", "checksums", "recipe", "presets", "spec", "seeded", "types", "errors", "extras", "html", "xml"},
 ]
 ONLY_IN = {
     "torch": {"neural"},

@@ -13,6 +13,7 @@ from idiograph.rankers.delta import Delta
 from idiograph.rankers.letters import NGrams
 from idiograph.rankers.words import FunctionWords, StopWords, WordTfIdf
 from idiograph.runner import Progress
+from idiograph.store import find_manifest
 from idiograph.style.model import Ranker, Style
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ def open_encoder(
     source: str | Path, layers: Literal["last", "mean"] = "last", runtime: Runtime = "auto"
 ) -> "OnnxEncoder | TorchEncoder":
     """What runs a model: onnxruntime the one that comes with the package, torch any other, and any where it has a GPU."""
+    find_manifest(Path(source))  # a model of ours must be as it was written
     if runtime == "auto" and layers == "last" and is_shipped(source) and not torch_has_gpu():
         from idiograph.encoder.encoder import OnnxEncoder
 

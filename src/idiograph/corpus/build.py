@@ -15,14 +15,14 @@ from idiograph.corpus.clean import clean_text
 from idiograph.corpus.duplicates import near_duplicates
 from idiograph.corpus.filters import document_fault
 from idiograph.corpus.jats import read_jats
-from idiograph.corpus.readers import UnreadableSource, is_text_folder, read_documents
+from idiograph.corpus.readers import UnreadableSource, check_regular, check_text, is_text_folder, read_documents
 from idiograph.corpus.tei import read_tei
 from idiograph.errors import InputError
 from idiograph.hal.metadata import MAX_AUTHORS
 from idiograph.hal.records import KIND as RECORDS
 from idiograph.hal.records import Record, RecordLookup, pdf_name
 from idiograph.recipe import CorpusRecipe
-from idiograph.store import MANIFEST
+from idiograph.store import find_stage
 from idiograph.text.language import identify
 from idiograph.types import Document
 from idiograph.xml import check_size
@@ -114,8 +114,9 @@ def described_in(lookups: Iterable[RecordLookup], key: str) -> Record | None:
 
 
 def is_records(folder: Path) -> bool:
-    manifest = folder / MANIFEST
-    return manifest.is_file() and f'"kind": "{RECORDS}"' in manifest.read_text(encoding="utf-8")
+    """Is it a folder of records? Any folder of ours must be finished, and as it was written."""
+    manifest = find_stage(folder)
+    return manifest is not None and manifest.kind == RECORDS
 
 
 def paper_files(source: Path) -> Iterator[Path]:
@@ -185,10 +186,12 @@ def ready_paper(item: Raw, recipe: CorpusRecipe) -> Document | UnreadableSource 
     if isinstance(item, UnreadableSource):
         return item
     try:
-        document = parse_raw(item, recipe)
+        document = check_document(parse_raw(item, recipe))
         cleaned = replace(document, text=clean_text(document.text, recipe.citations))
     except (InputError, OSError) as error:
         return UnreadableSource(str(item.path) if isinstance(item, PaperSource) else item.id, str(error))
+    except RecursionError:
+        return UnreadableSource(str(item.path) if isinstance(item, PaperSource) else item.id, "nested too deeply")
     reason = unusable(cleaned)
     return Dropped(cleaned.id, reason) if reason else cleaned
 
@@ -200,6 +203,7 @@ def parse_raw(item: Document | PaperSource | WrittenText, recipe: CorpusRecipe) 
 
 
 def parse_paper(paper: PaperSource, recipe: CorpusRecipe) -> Document:
+    check_regular(paper.path)
     check_size(paper.path.stat().st_size)
     data = paper.path.read_bytes()
     is_tei = paper.path.name.endswith(TEI) or (not paper.path.name.endswith(JATS) and b"<TEI" in data[:SNIFFED])
@@ -236,6 +240,17 @@ def describe_paper(article: Article, text: str, paper: PaperSource) -> Document:
         licence=record.licence,
         source="HAL",
     )
+
+
+def check_document(document: Document) -> Document:
+    """A document whose texts and numbers a file of ours can hold, whoever read it."""
+    texts = [document.id, document.title, document.url, document.licence, document.container, *document.domains]
+    texts += [text for a in document.authors for text in (a.name, a.id or "", *a.affiliations)]
+    for text in texts:
+        check_text("its name or what is known of it", text)
+    if document.year is not None and not 0 < document.year < 10_000:
+        return replace(document, year=None)
+    return document
 
 
 def unusable(document: Document) -> str | None:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from idiograph.errors import ArtifactError, InputError
 from idiograph.mining.split import SPLITS
-from idiograph.store import MANIFEST
+from idiograph.store import MANIFEST, find_manifest
 from idiograph.types import Span, Triplet
 
 if TYPE_CHECKING:  # who only reads triplets does not load what draws them
@@ -55,10 +55,12 @@ def configurations(folder: Path) -> list[str]:
 def locate_triplets(path: Path, names: Sequence[str] = ()) -> tuple[Path, list[str]]:
     """The folder of triplets that a path leads to, and which of its configurations: those in `names`, or all.
 
-    The path of one configuration, such as `triplets/base-4`, stands for that one.
+    The path of one configuration, such as `triplets/base-4`, stands for that one. A folder of ours must be as it was written.
     """
     if any(path.glob("*.parquet")) and not (path / MANIFEST).exists() and set(names) <= {path.absolute().name}:
+        find_manifest(path.absolute().parent)
         return path.absolute().parent, [path.absolute().name]
+    find_manifest(path)
     return path, list(names) or configurations(path)
 
 

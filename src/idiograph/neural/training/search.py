@@ -23,7 +23,7 @@ from typing import Any
 from idiograph.errors import ArtifactError, InputError, ModelError, SpecError
 from idiograph.recipe import TrainRecipe, make_recipe
 from idiograph.runner import Failure, Progress, Workers
-from idiograph.store import locked_folder
+from idiograph.store import exchange_folders, locked_folder
 
 HALVING = 3  # one in three goes on, with three times the steps
 SPACE, DONE, BEST = "space.json", "trials.jsonl", "best"
@@ -261,7 +261,6 @@ def keep_best(output: Path, best: TrialOutcome) -> None:
     """Move the best model to its place and remove the others."""
     winner = trial_folder(output, best.trial)
     if winner.is_dir():
-        shutil.rmtree(output / BEST, ignore_errors=True)
-        winner.rename(output / BEST)
+        exchange_folders(winner, output / BEST)
     for folder in output.glob("trial-*"):
         shutil.rmtree(folder)
