@@ -8,20 +8,21 @@ from random import Random
 
 import numpy as np
 import pytest
+from safetensors.numpy import load_file, save_file
 
 from idiograph.corpus.build import paper_sources
 from idiograph.corpus.corpus import Corpus, build_corpus
-from idiograph.errors import IdiographError
+from idiograph.errors import IdiographError, ModelError
 from idiograph.evaluate.compare import read_values, write_values
 from idiograph.evaluate.report import MeasuredValue, Report
 from idiograph.hal.records import KIND, Person, Record, read_records, to_line
 from idiograph.index.index import Index
-from idiograph.loading import load
+from idiograph.loading import default_folder, load
 from idiograph.mining.mine import mine_triplets
 from idiograph.mining.triplets import locate_triplets, read_rows
 from idiograph.pdf.extract import find_pdfs, pdf_fingerprint
 from idiograph.recipe import CorpusRecipe, MineRecipe
-from idiograph.store import LEDGER, MANIFEST, Manifest, seal, write_ledger
+from idiograph.store import LEDGER, MANIFEST, Manifest, seal, verify_folder, write_ledger
 from idiograph.synth.anthology import anthology
 
 TRIALS = 200
@@ -201,3 +202,56 @@ def test_an_index_that_was_changed_is_sealed_again(kinds):
     assert {name for name in listed if name.startswith("log.lance/_versions")} >= {
         path.relative_to(folder).as_posix() for path in (folder / "log.lance" / "_versions").iterdir()
     }
+
+
+def copy_backbone(backbones, tmp_path):
+    return shutil.copytree(backbones["bert"], tmp_path / "model")
+
+
+def rewrite(change):
+    """Change the tensors of a model that no manifest guards."""
+
+    def harm(folder):
+        tensors = load_file(folder / "model.safetensors")
+        change(tensors)
+        save_file(tensors, folder / "model.safetensors", {"format": "pt"})
+
+    return harm
+
+
+def lose_layer(tensors):
+    for name in [name for name in tensors if "layer.1." in name]:
+        del tensors[name]
+
+
+def spoil(tensors):
+    name = next(name for name in tensors if name.endswith("query.weight"))
+    tensors[name] = np.full_like(tensors[name], np.nan)
+
+
+@pytest.mark.parametrize(
+    ("harm", "said"),
+    [
+        (rewrite(lose_layer), "have no layer 1 of 2; get the model again"),
+        (rewrite(spoil), "query.weight holds values that are no numbers"),
+        (lambda folder: os.truncate(folder / "model.safetensors", 20_000), "cannot be read: .*; get the model again"),
+        (lambda folder: os.truncate(folder / "model.safetensors", 4), "cannot be read: .*; get the model again"),
+        (lambda folder: os.truncate(folder / "tokenizer.json", 500), "cannot be opened: "),
+        (lambda folder: os.truncate(folder / "config.json", 50), "cannot be opened: "),
+        (lambda folder: (folder / "config.json").write_text('{"model_type": 5}'), "cannot be opened: "),
+    ],
+)
+def test_a_model_of_anybody_that_is_damaged_is_one_line(backbones, tmp_path, harm, said):
+    folder = copy_backbone(backbones, tmp_path)
+    harm(folder)
+    with pytest.raises(ModelError, match=said) as caught:
+        load(folder)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_shipped_model_is_as_it_was_sealed_though_python_has_compiled_its_code(tmp_path):
+    assert verify_folder(default_folder())[1] == []
+    (tmp_path / "__pycache__").mkdir()
+    seal(tmp_path, Manifest("model"))
+    (tmp_path / "__pycache__" / "layers.pyc").touch()
+    assert verify_folder(tmp_path)[1] == []

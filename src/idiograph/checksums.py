@@ -18,6 +18,7 @@ from typing import Any
 from uuid import uuid4
 
 MANIFEST = "manifest.json"
+COMPILED = "__pycache__"  # Python puts it beside the code that travels with a model
 SECONDS_UNTIL_SETTLED = 2.0  # a file that is younger may change once more within one tick of its clock
 THREADS = 8  # that read at once; more than a disk has use for
 Files = Mapping[str, Mapping[str, Any]]  # name → sha256, bytes and, where that says something, rows
@@ -31,7 +32,7 @@ def digest(path: Path) -> str:
 
 
 def list_files(folder: Path) -> list[str]:
-    """The names of a folder's files, in the order of their paths; hidden ones and the manifest do not count."""
+    """The names of a folder's files, in the order of their paths; hidden ones, compiled ones and the manifest do not count."""
     return sorted(visible_files(folder, ""), key=lambda name: name.split("/"))
 
 
@@ -39,7 +40,7 @@ def visible_files(folder: Path, within: str) -> Iterator[str]:
     with suppress(FileNotFoundError), os.scandir(folder) as entries:  # another process may remove it meanwhile
         for entry in entries:
             name = within + entry.name
-            if entry.name.startswith(".") or name == MANIFEST:
+            if entry.name.startswith(".") or name == MANIFEST or entry.name == COMPILED:
                 continue
             if entry.is_dir(follow_symlinks=False):
                 yield from visible_files(folder / entry.name, f"{name}/")
