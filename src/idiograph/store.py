@@ -421,7 +421,21 @@ def read_ledger(path: Path) -> Iterator[dict[str, Any]]:
     """The whole lines of a ledger, which another process may be writing; nothing if there is none."""
     if path.is_file():
         with path.open("rb") as file:
-            yield from (json.loads(line) for line in file if line.endswith(b"\n"))
+            for number, line in enumerate(file, 1):
+                if line.endswith(b"\n"):
+                    yield parse_ledger_line(line, f"{path}:{number}")
+
+
+def parse_ledger_line(line: bytes, where: str) -> dict[str, Any]:
+    try:
+        item = json.loads(line)
+        if not isinstance(item, dict):
+            raise ValueError("no JSON object")
+        return item
+    except (ValueError, RecursionError) as error:
+        raise ArtifactError(
+            f"'{where}' is damaged ({error}); remove that line, and what it was about is done again"
+        ) from error
 
 
 def write_ledger(path: Path, items: Iterable[Mapping[str, Any]]) -> None:
@@ -488,8 +502,14 @@ class ShardedFolder(Generic[Entry]):
     def entries(self) -> dict[str, Entry]:
         """The last word on each item, from the ledger of the folder when it was finished and those of the shards."""
         paths = [self.path / LEDGER, *sorted((self.path / WORK).glob(f"*/{LEDGER}"))]
-        entries = (self.entry(**line) for path in paths for line in read_ledger(path))
+        entries = (self._entry(line, path) for path in paths for line in read_ledger(path))
         return {entry.key: entry for entry in entries}
+
+    def _entry(self, line: Mapping[str, Any], path: Path) -> Entry:
+        try:
+            return self.entry(**line)
+        except TypeError as error:
+            raise ArtifactError(f"'{path}' has a line that is none of its own ({error}); remove that line") from error
 
     def absorb_other_cuts(self) -> None:
         """Take over what shards of another number have done; refuse if one of them is at work."""

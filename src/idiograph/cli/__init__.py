@@ -148,6 +148,8 @@ def main() -> NoReturn:
         if (error.name or "").partition(".")[0] not in EXTRA_OF:
             raise
         fail(what_to_install(error.name or ""), 1)
+    except RecursionError:
+        fail("something that was given is nested too deeply to be read", 1)
     except OSError as error:
         fail(f"{error.filename or 'the system'}: {error.strerror or error}", 1)
     sys.exit(status if isinstance(status, int) else 0)

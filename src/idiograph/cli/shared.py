@@ -16,6 +16,7 @@ from idiograph.cli.checks import check_texts
 from idiograph.cli.progress import Update, progress_bar
 from idiograph.errors import InputError
 from idiograph.recipe import Recipe, make_recipe, read_recipe
+from idiograph.runner import MAX_WORKERS
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # what moves a cursor or colours a terminal; not tab and newline
 
@@ -43,7 +44,7 @@ Model = Annotated[
 Patch = Annotated[str | None, typer.Option(help="whole, word, ngram:N, auto or cluster:N; default: the model's own.")]
 Keep = Annotated[str | None, typer.Option(help="all tokens, or words without punctuation.")]
 Runner = Annotated[str, typer.Option(help="Where the work is done: inline, processes or ray.")]
-Workers = Annotated[int | None, typer.Option(help="Processes to use; default: all cores.", min=0)]
+Workers = Annotated[int | None, typer.Option(help="Processes to use; default: all cores.", min=0, max=MAX_WORKERS)]
 Address = Annotated[str | None, typer.Option(help="A Ray cluster (host:port); without it, one is started here.")]
 Shard = Annotated[str, typer.Option(help="Do only part i/n, so that several machines can share the work.")]
 Lang = Annotated[str, typer.Option(help="The language that the texts must be in; `any` to let all pass.")]
@@ -87,12 +88,12 @@ def write_page(file: Path, page: str) -> None:
 def read_text(path: Path, lang: str = "any") -> str:
     """A text from a file or, for `-`, from standard input; it must be in the language asked for."""
     check_texts(path)
-    from idiograph.corpus.formats import decode, read_file
+    from idiograph.corpus.formats import MAX_BYTES, decode, read_file
     from idiograph.text.language import identify
 
     if str(path) == "-":
-        text = decode(sys.stdin.buffer.read())
-    elif path.is_file():
+        text = decode(sys.stdin.buffer.read(MAX_BYTES + 1))
+    elif path.exists():
         text = read_file(path)
     else:
         raise InputError(f"there is no file '{path}'")

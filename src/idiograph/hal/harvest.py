@@ -374,7 +374,10 @@ def read_plan(out: Path, recipe: HarvestRecipe) -> Plan | None:
     path = out / PLAN
     if not path.is_file():
         return None
-    plan = Plan(**json.loads(path.read_text(encoding="utf-8")))
+    try:
+        plan = Plan(**json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError) as error:
+        raise ArtifactError(f"'{path}' is damaged ({error}); remove '{out}' and harvest again: {MAKE}") from error
     differing = next(differences(plan.asked, recipe_as_stored(recipe), ASKED), None)
     if differing:
         hint = "finish it with the same options, or choose another -o"

@@ -142,10 +142,12 @@ def line_passages(place: str, line: str) -> list[Passage]:
     try:
         row = json.loads(line)
         texts = {"anchor": [row["anchor"]], "positive": [row["positive"]], "negative": row.get("negative", [])}
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise InputError(f"{place}: not a triplet ({error!r}); give it 'anchor', 'positive', 'negative'") from error
     if isinstance(texts["negative"], str):
         texts["negative"] = [texts["negative"]]
+    if not all(isinstance(text, str) for some in texts.values() for text in some):
+        raise InputError(f"{place}: not a triplet (a text is none); give it 'anchor', 'positive', 'negative' as texts")
     author = row.get("author", place)
     authors = {"anchor": author, "positive": author, "negative": row.get("negative_author", f"{place}: others")}
     documents = {role: str(row.get(f"{role}_document", f"{place}: {role}")) for role in texts}
