@@ -410,3 +410,22 @@ def test_a_folder_that_a_kill_left_in_a_change_is_brought_in_order_by_its_next_r
 def test_a_manifest_of_somebody_else_is_none_of_ours(tmp_path):
     (tmp_path / "manifest.json").write_text('{"name": "a web page"}')
     assert find_manifest(tmp_path) is None
+
+
+def test_a_damaged_line_of_a_ledger_is_named(tmp_path):
+    (tmp_path / "ledger.jsonl").write_text('{"name": "a"}\n{"name": \n')
+    with pytest.raises(ArtifactError, match=r"ledger.jsonl:2' is damaged .*remove that line"):
+        list(Ledger(tmp_path / "ledger.jsonl"))
+    folder = ShardedFolder(tmp_path, "1/1", Outcome)
+    (tmp_path / "ledger.jsonl").write_text('{"surname": "a"}\n')
+    with pytest.raises(ArtifactError, match="has a line that is none of its own"):
+        folder.entries()
+
+
+def test_a_name_that_is_not_utf8_goes_through_ledger_and_manifest(tmp_path):
+    name = os.fsdecode(b"caf\xe9")
+    note(tmp_path / "f", "1/1", Outcome(name))
+    (tmp_path / "f" / name).touch()
+    folder = ShardedFolder(tmp_path / "f", "1/1", Outcome)
+    folder.seal(folder.entries().values(), Manifest("thing"))
+    assert name in read_manifest(tmp_path / "f", "thing", "make it").files
