@@ -3,6 +3,7 @@
 Two presets: `sound` is our default; `paper` repeats the published protocol so that its numbers can be compared.
 """
 
+import json
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -442,4 +443,4 @@ def toml_literal(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, tuple):
         return f"[{', '.join(map(toml_literal, value))}]"
-    return f'"{value}"' if isinstance(value, str) else str(value)
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else str(value)

@@ -398,11 +398,11 @@ class Index:
             return None
 
     def write_note(self, name: str, value: Mapping[str, Any]) -> None:
-        """Keep something learned from the index in it, as JSON; in a folder that nobody may write to it is learned anew."""
+        """Keep something learned from the index in it, as JSON; where that cannot be written it is learned anew."""
         if self.tables.remote:
             self.tables.write_note(name, value)
             return
-        with suppress(PermissionError):
+        with suppress(OSError):
             (self.folder / NOTES).mkdir(exist_ok=True)
             write_sealed_json(self.folder / NOTES / f"{name}.json", value)
 

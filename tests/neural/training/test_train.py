@@ -370,6 +370,18 @@ def test_a_history_has_no_row_twice_after_a_run_was_stopped_and_went_on(backbone
     assert [row["step"] for row in rows if "score" in row] == [0, 1, 2, 3, 4, 5, 6]
 
 
+def test_a_run_that_is_killed_before_its_model_has_a_manifest_goes_on(backbones, source, tmp_path, monkeypatch):
+    def die(folder, manifest):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr("idiograph.neural.training.train.seal", die)
+        train_model_on([source], tmp_path / "model", backbones["bert"], recipe(steps=2), device="cpu")
+    train_model_on([source], tmp_path / "model", backbones["bert"], recipe(steps=2), device="cpu")
+    assert read_manifest(tmp_path / "model", "model", "train").counts["steps"] == 2
+    assert not (tmp_path / "model" / ".checkpoint").exists()
+
+
 def test_a_finished_model_stays_until_the_one_that_replaces_it_is_whole(backbones, source, tmp_path):
     given = {"device": "cpu", "overwrite": True}
     train_model_on([source], tmp_path / "model", backbones["bert"], recipe(steps=1), device="cpu")

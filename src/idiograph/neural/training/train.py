@@ -44,6 +44,7 @@ from idiograph.store import (
 from idiograph.style.model import Ranker
 
 CHECKPOINT, LAST, HISTORY = "checkpoint", "last", "history.jsonl"
+SPENT = ".checkpoint"  # what the checkpoint is called from when the model is written until its manifest is
 HELD_OUT = "row: a text, document or author-set of it is held out for validation or test"
 
 
@@ -89,6 +90,7 @@ def train_model_on(
         if process_rank() == 0:
             save_models(encoder, recipe, result, work)
             seal(work, model_manifest(recipe, sources, parts, result))
+            shutil.rmtree(work / SPENT)
     return result
 
 
@@ -147,13 +149,15 @@ def output_lock(output: Path, overwrite: bool) -> Iterator[Path]:
         raise ArtifactError(f"'{output}' is a file; choose a folder for -o")
     if finished and not overwrite:
         raise ArtifactError(f"'{output}' is there already; choose another -o, or pass --overwrite")
-    foreign = output.is_dir() and any(output.iterdir()) and not finished and not (output / CHECKPOINT).is_dir()
-    if foreign:
+    begun = (output / CHECKPOINT).is_dir() or (output / SPENT).is_dir()
+    if output.is_dir() and any(output.iterdir()) and not finished and not begun:
         raise ArtifactError(f"'{output}' holds something else than a training run; choose another -o")
     make_folder(output.parent)
     with lock_place(output):
         settle_exchange(output)
         with locked_folder(work):
+            if (work / SPENT).is_dir():  # of a run that was killed before its model had a manifest
+                (work / SPENT).rename(work / CHECKPOINT)
             (work / CHECKPOINT).mkdir(exist_ok=True)
             yield work
         (work / ".lock").unlink(missing_ok=True)
@@ -201,13 +205,13 @@ def record_history(output: Path, report_to: Sequence[str], settings: Mapping[str
 
 
 def save_models(encoder: TorchEncoder, recipe: TrainRecipe, result: Result, output: Path) -> None:
-    """Save the best weights as the model and the last ones beside it; what was only needed to resume goes."""
+    """Save the best weights as the model and the last ones beside it; what was only needed to resume steps aside."""
     last, best = merged_weights(result.last), merged_weights(snapshot(encoder.model, "cpu"))
     merge_adapters(encoder.model)
     for folder, state in ((output / LAST, last), (output, best)):
         encoder.model.load_state_dict(state)
         encoder.save(folder, recipe.patch, recipe.keep, recipe.score)
-    shutil.rmtree(output / CHECKPOINT)
+    (output / CHECKPOINT).rename(output / SPENT)
 
 
 def model_manifest(recipe: TrainRecipe, sources: Sequence[Path], parts: Sequence[Triplets], result: Result) -> Manifest:
