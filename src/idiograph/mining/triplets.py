@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from idiograph.errors import ArtifactError, InputError
-from idiograph.mining.split import SPLITS
+from idiograph.mining.split import PEOPLE_FILE, SPLITS
 from idiograph.store import MANIFEST, find_manifest
 from idiograph.types import Span, Triplet
 
@@ -57,7 +57,11 @@ def locate_triplets(path: Path, names: Sequence[str] = ()) -> tuple[Path, list[s
 
     The path of one configuration, such as `triplets/base-4`, stands for that one. A folder of ours must be as it was written.
     """
-    if any(path.glob("*.parquet")) and not (path / MANIFEST).exists() and set(names) <= {path.absolute().name}:
+    if (
+        any(each.name != PEOPLE_FILE for each in path.glob("*.parquet"))
+        and not (path / MANIFEST).exists()
+        and set(names) <= {path.absolute().name}
+    ):
         find_manifest(path.absolute().parent)
         return path.absolute().parent, [path.absolute().name]
     find_manifest(path)
