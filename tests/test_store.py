@@ -146,9 +146,10 @@ def test_of_two_overwriting_runs_the_second_is_refused_even_while_the_first_exch
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 
-def test_a_reader_puts_back_what_a_killed_run_has_left_aside(tmp_path):
+@pytest.mark.parametrize("read", [find_manifest, lambda folder: read_manifest(folder, "thing", "make it")])
+def test_a_reader_puts_back_what_a_killed_run_has_left_aside(tmp_path, read):
     seal(make(tmp_path / ".out.old", a="x"), Manifest("thing"))
-    assert read_manifest(tmp_path / "out", "thing", "make it").files["a"]["bytes"] == 1
+    assert read(tmp_path / "out").files["a"]["bytes"] == 1
     assert [path.name for path in tmp_path.iterdir()] == ["out"]
 
 

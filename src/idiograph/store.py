@@ -165,6 +165,7 @@ def parse_manifest(path: Path, noun: str, make: str) -> Manifest:
 
 def find_manifest(folder: Path) -> Manifest | None:
     """The manifest of a folder of ours that is as it was written; None for a folder of anybody else."""
+    settle_folder(folder)
     path = folder / MANIFEST
     if not path.is_file():
         return None
