@@ -16,12 +16,14 @@ from idiograph.store import (
     Ledger,
     Manifest,
     ShardedFolder,
+    add_sealed_json,
     change_folder,
     draft,
     find_manifest,
     fingerprint,
     locked_folder,
     read_manifest,
+    read_sealed_json,
     seal,
     verify_folder,
 )
@@ -430,3 +432,18 @@ def test_a_name_that_is_not_utf8_goes_through_ledger_and_manifest(tmp_path):
     folder = ShardedFolder(tmp_path / "f", "1/1", Outcome)
     folder.seal(folder.entries().values(), Manifest("thing"))
     assert name in read_manifest(tmp_path / "f", "thing", "make it").files
+
+
+def test_what_is_kept_beside_a_sealed_folder_is_part_of_it_and_has_its_own_checksum(tmp_path):
+    folder = make(tmp_path / "f", a="mano")
+    seal(folder, Manifest("model"))
+    for value in (1.5, 2.5):
+        add_sealed_json(folder / "calibration.json", {"bound": value})
+        assert set(read_manifest(folder, "model", "make it").files) == {"a", "calibration.json"}
+        assert read_sealed_json(folder / "calibration.json", "make it") == {"bound": value}
+    path = folder / "calibration.json"
+    path.write_text(path.read_text().replace("2.5", "3.5"))
+    with pytest.raises(ArtifactError, match="has changed since it was written; make it"):
+        read_sealed_json(path, "make it")
+    with pytest.raises(ArtifactError, match="the content of calibration.json has changed"):
+        read_manifest(folder, "model", "make it")
