@@ -107,7 +107,7 @@ def test_a_corpus_survives_the_death_of_a_node(cluster: Any, second: Any, tmp_pa
 @pytest.mark.parametrize("dies", [False, True])
 def test_downloads_by_two_nodes_are_those_of_one_process(cluster: Any, second: Any, tmp_path: Path, dies: bool) -> None:
     killer = Killer(cluster, second, after=10 if dies else 10**9)
-    recipe = DownloadRecipe(interval=0.02, backoff=0.1, licence="any")
+    recipe = DownloadRecipe(interval=0.02, backoff=0.1, licence="any", allow_private=True)
     with HalStandIn(make_archive(60)) as hal:
         harvest(tmp_path / "records", HarvestRecipe(server=hal.url, interval=0, licence="any"))
         download(tmp_path / "records", tmp_path / "here", recipe)

@@ -26,7 +26,21 @@ FLOORS = [
     {"corpus", "rankers", "encoder"},
     {"hal", "pdf", "style", "synth"},
     {"text", "measures", "plots"},
-    {"runner", "store", "recipe", "presets", "spec", "seeded", "types", "errors", "extras", "html", "xml", "identity"},
+    {
+        "runner",
+        "store",
+        "checksums",
+        "recipe",
+        "presets",
+        "spec",
+        "seeded",
+        "types",
+        "errors",
+        "extras",
+        "html",
+        "xml",
+        "identity",
+    },
 ]
 ONLY_IN = {
     "torch": {"neural"},

@@ -12,7 +12,7 @@ from tests.standin.archive import make_archive
 from tests.standin.hal import HalStandIn
 
 PAGE = Path(__file__).parents[1] / "docs" / "corpus.md"
-FAST = 'preset = "sound"\n[harvest]\ninterval = 0.0\n[download]\ninterval = 0.0\n'
+FAST = 'preset = "sound"\n[harvest]\ninterval = 0.0\n[download]\ninterval = 0.0\nallow_private = true\n'
 
 
 def run(monkeypatch, line):

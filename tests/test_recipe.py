@@ -65,3 +65,9 @@ def test_a_plain_word_is_text_and_a_number_is_none_where_text_is_meant():
     chosen = make_recipe("sound", {"train": given}).train
     assert (chosen.head, chosen.backbone, chosen.seed) == ("mlp", "7", 7)
     assert (chosen.tau, chosen.center, chosen.teacher) == (0.5, True, "a=b")
+
+
+def test_a_text_with_quotes_comes_back_from_toml(tmp_path):
+    asked = make_recipe("sound", {"harvest": {"query": 'title_t:"style" AND \\x'}})
+    (tmp_path / "r.toml").write_text(to_toml(asked))
+    assert read_recipe(tmp_path / "r.toml") == asked

@@ -1,6 +1,5 @@
 """The whole line on the built-in corpus, from texts to one page that shows what was found. Calls what a user would call."""
 
-import shutil
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -62,16 +61,14 @@ class Demo:
 def run_demo(folder: Path, tell: Progress, version: str) -> Demo:
     """Run everything and write `folder/report.html`."""
     begun = time.monotonic()
-    for part in ("corpus", "triplets", "index"):
-        shutil.rmtree(folder / part, ignore_errors=True)
     settings = make_recipe(
         "sound", {"mine": {"fractions": (0.0, 0.0, 1.0)}}
     )  # nothing is trained: every writer is unseen
     tell(0, 1, "corpus")
-    build_corpus(read_documents("anthology"), folder / "corpus", inputs={"source": "anthology"})
+    build_corpus(read_documents("anthology"), folder / "corpus", inputs={"source": "anthology"}, overwrite=True)
     corpus = Corpus(folder / "corpus")
     tell(0, 1, "mine")
-    mine_triplets(corpus, settings.mine, folder / "triplets")
+    mine_triplets(corpus, settings.mine, folder / "triplets", overwrite=True)
     style, documents = load(progress=tell), list(corpus)
     with style.encoder.remembering():  # the essays are read for the index, as questions and in pairs
         reports = evaluate_methods(folder / "triplets", style, tell)
@@ -120,7 +117,7 @@ def leave_out(documents: Sequence[Document]) -> set[str]:
 def attribute_questions(documents: Sequence[Document], folder: Path, style: Style, tell: Progress) -> tuple[Asked, ...]:
     unseen = leave_out(documents)
     tell(0, 1, "index")
-    index = Index.build((d for d in documents if d.id not in unseen), folder, style, source="anthology")
+    index = Index.build((d for d in documents if d.id not in unseen), folder, style, source="anthology", overwrite=True)
     answers = []
     for number, document in enumerate(d for d in documents if d.id in unseen):
         tell(number, len(unseen), f"attribute {document.id}")

@@ -5,6 +5,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from idiograph.encoder.weights import check_weight_files
 from idiograph.errors import ModelError, SpecError
 from idiograph.extras import require_library
 from idiograph.rankers.blend import Blend
@@ -13,6 +14,7 @@ from idiograph.rankers.delta import Delta
 from idiograph.rankers.letters import NGrams
 from idiograph.rankers.words import FunctionWords, StopWords, WordTfIdf
 from idiograph.runner import Progress
+from idiograph.store import find_manifest, read_manifest
 from idiograph.style.model import Ranker, Style
 
 if TYPE_CHECKING:
@@ -72,6 +74,7 @@ def open_encoder(
     source: str | Path, layers: Literal["last", "mean"] = "last", runtime: Runtime = "auto"
 ) -> "OnnxEncoder | TorchEncoder":
     """What runs a model: onnxruntime the one that comes with the package, torch any other, and any where it has a GPU."""
+    check_model_folder(Path(source))
     if runtime == "auto" and layers == "last" and is_shipped(source) and not torch_has_gpu():
         from idiograph.encoder.encoder import OnnxEncoder
 
@@ -80,6 +83,14 @@ def open_encoder(
     from idiograph.neural.encoder import TorchEncoder
 
     return all_layers(source) if layers == "mean" else TorchEncoder.open(source)
+
+
+def check_model_folder(folder: Path) -> None:
+    """A model of ours must be as it was written; of any other, the weights must be whole files with all their layers."""
+    if is_shipped(folder):
+        read_manifest(folder, "model", "pip install --force-reinstall idiograph")
+    elif find_manifest(folder) is None and folder.is_dir():
+        check_weight_files(folder)
 
 
 def is_shipped(source: str | Path) -> bool:

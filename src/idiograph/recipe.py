@@ -3,6 +3,8 @@
 Two presets: `sound` is our default; `paper` repeats the published protocol so that its numbers can be compared.
 """
 
+import json
+import re
 import tomllib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -13,15 +15,49 @@ from pydantic.fields import FieldInfo
 
 from idiograph.errors import InputError, SpecError
 from idiograph.presets import PRESETS
+from idiograph.runner import MAX_WORKERS
 from idiograph.spec import did_you_mean, unknown_choice
 
 Preset = Literal["sound", "paper"]
+
+LARGEST_NUMBER = 10**15
+Seconds = Annotated[float, Field(ge=0, le=604_800)]  # up to a week: what no clock of a socket takes is refused here
+SomeSeconds = Annotated[float, Field(gt=0, le=604_800)]
+_CREDENTIALS = re.compile(r"(?<=://)[^/?#\s]*@")
+
+
+def without_passwords(text: str) -> str:
+    """A text whose addresses do not say who asks there.
+
+    >>> without_passwords("https://ada:secret@api.example.org/x")
+    'https://api.example.org/x'
+    """
+    return _CREDENTIALS.sub("", text)
+
+
+def stored_form(value: Any) -> Any:
+    if isinstance(value, list):
+        return [stored_form(each) for each in value]
+    return without_passwords(value) if isinstance(value, str) else value
 
 
 class Stage(BaseModel):
     """One stage's settings."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    @field_validator("*")
+    @classmethod
+    def _of_this_world(cls, given: Any) -> Any:
+        """No number that would overflow somewhere far from here."""
+        for each in given if isinstance(given, tuple) else (given,):
+            if isinstance(each, int | float) and abs(each) > LARGEST_NUMBER:
+                raise ValueError(f"must be a number up to {LARGEST_NUMBER:.0e}")
+        return given
+
+    def as_stored(self) -> dict[str, Any]:
+        """The settings as a manifest keeps them: as JSON, and without what an address says of its user."""
+        return {key: stored_form(value) for key, value in self.model_dump(mode="json").items()}
 
 
 class HarvestRecipe(Stage):
@@ -43,11 +79,11 @@ class HarvestRecipe(Stage):
     timestamp: Literal["modified", "accessed"] = "modified"  # of a record: when the archive changed it, or we asked
     limit: int = Field(default=0, ge=0)
     rows: int = Field(default=500, ge=1, le=1000)
-    interval: float = Field(default=1.0, ge=0)
+    interval: Seconds = 1.0
     attempts: int = Field(default=8, ge=1)
-    backoff: float = Field(default=1.0, ge=0)
-    timeout: float = Field(default=60.0, gt=0)
-    deadline: float = Field(default=600.0, gt=0)
+    backoff: Seconds = 1.0
+    timeout: SomeSeconds = 60.0
+    deadline: SomeSeconds = 600.0
     contact: str = ""
     proxy: str = ""
 
@@ -63,14 +99,15 @@ class DownloadRecipe(Stage):
     licence: str = "open"
     max_bytes: int = Field(default=200_000_000, ge=1)
     min_bytes: int = Field(default=500, ge=0)
-    interval: float = Field(default=1.0, ge=0)
-    per_host: int = Field(default=1, ge=1)
-    workers: int = Field(default=4, ge=1)
+    interval: Seconds = 1.0
+    per_host: int = Field(default=1, ge=1, le=64)
+    workers: int = Field(default=4, ge=1, le=MAX_WORKERS)
     attempts: int = Field(default=5, ge=1)
-    backoff: float = Field(default=2.0, ge=0)
-    timeout: float = Field(default=60.0, gt=0)
-    deadline: float = Field(default=1200.0, gt=0)
+    backoff: Seconds = 2.0
+    timeout: SomeSeconds = 60.0
+    deadline: SomeSeconds = 1200.0
     give_up: int = Field(default=20, ge=1)
+    allow_private: bool = False  # may a record or a redirect lead to this machine or its neighbours?
     contact: str = ""
     proxy: str = ""
     runner: Literal["inline", "processes", "ray"] = "inline"
@@ -88,14 +125,14 @@ class ExtractRecipe(Stage):
     """
 
     grobid: tuple[str, ...] = ()
-    workers: int = Field(default=0, ge=0)
-    timeout: float = Field(default=180.0, gt=0)
+    workers: int = Field(default=0, ge=0, le=MAX_WORKERS)
+    timeout: SomeSeconds = 180.0
     memory: int = Field(default=2048, ge=256)
     max_bytes: int = Field(default=200_000_000, ge=1)
     max_pages: int = Field(default=2000, ge=1)
     attempts: int = Field(default=6, ge=1)
-    wait: float = Field(default=5.0, ge=0)
-    ready: float = Field(default=60.0, ge=0)
+    wait: Seconds = 5.0
+    ready: Seconds = 60.0
     consolidate_header: int = Field(default=0, ge=0, le=3)
     consolidate_citations: int = Field(default=0, ge=0, le=2)
     flavor: str = ""
@@ -334,7 +371,7 @@ def read_recipe(path: Path) -> Recipe:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InputError(f"there is no recipe file '{path}'") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # also of a number with thousands of digits
         raise InputError(f"{path}: not TOML: {error}") from error
     try:
         return make_recipe(str(raw.pop("preset", "sound")), raw)
@@ -386,7 +423,7 @@ def parse_setting(text: str, plain: bool = False) -> Any:
     """
     try:
         read = tomllib.loads(f"value = {text}")
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         if text[0] in "[{\"'":
             raise SpecError(f"'{text}' is not TOML: {error}; write a list as [2, 1]") from error
         return text
@@ -408,4 +445,4 @@ def toml_literal(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, tuple):
         return f"[{', '.join(map(toml_literal, value))}]"
-    return f'"{value}"' if isinstance(value, str) else str(value)
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else str(value)

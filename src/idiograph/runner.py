@@ -42,6 +42,7 @@ Result = TypeVar("Result")
 Progress = Callable[[int, int | None, str], None]  # what is done, of how many (None: nobody knows), and the work's name
 Runner = Callable[[Callable[[Any], Any], Iterable[Any], int | None, str | None], Iterator[Any]]
 
+MAX_WORKERS = 1024
 WINDOW = 4  # items in flight per worker: enough that a slow one at the head does not starve the others
 TRIES = 2
 RAY_RETRIES = 3  # more than TRIES allows: on a cluster a worker also goes with its node, which no item is to blame for
@@ -86,8 +87,8 @@ def run_items(
     """
     if runner not in RUNNERS:
         raise SpecError(unknown_choice("runner", runner, RUNNERS))
-    if workers is not None and workers < 1:
-        raise SpecError(f"the number of workers must be 1 or more, but got {workers}")
+    if workers is not None and not 1 <= workers <= MAX_WORKERS:
+        raise SpecError(f"the number of workers must be from 1 to {MAX_WORKERS}, but got {workers}")
     return RUNNERS[runner](function, items, workers, address)
 
 

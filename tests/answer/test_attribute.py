@@ -230,13 +230,6 @@ def test_texts_by_one_hand_can_be_pooled_and_single_authors_ranked(idiograph, ro
     assert (status, list(json.loads(out))) == (0, ["pooled"])
 
 
-def test_a_cell_is_no_formula():
-    from idiograph.answer.report import escape_formula
-
-    assert escape_formula("=HYPERLINK(1)") == "'=HYPERLINK(1)"
-    assert escape_formula("plain") == "plain"
-
-
 def test_calibrate_writes_beside_the_model_and_verify_uses_it(idiograph, room, backbones, anthology_corpus):
     import shutil
 

@@ -53,6 +53,7 @@ def test_texts_of_another_kind_get_no_ratio_unless_one_is_wanted(idiograph, tmp_
     status, _, err = idiograph(*args, "-o", file)
     assert status == 0, err
     saved = json.loads(file.read_text())
+    del saved["checksum"]  # whoever writes one by hand
     assert "register" in saved["about"]
     saved["about"]["register"] |= {
         "he and she": [0, 1],

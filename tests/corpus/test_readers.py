@@ -2,17 +2,23 @@
 
 import gzip
 import json
+import os
 import random
+import re
 import resource
 
 import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from idiograph.corpus.corpus import SCHEMA, build_corpus, document_row
 from idiograph.corpus.formats import MAX_BYTES, decode
-from idiograph.corpus.readers import UnreadableSource, read_documents
+from idiograph.corpus.readers import UnreadableSource, parse_row, read_documents
 from idiograph.errors import InputError
+from idiograph.recipe import CorpusRecipe
 from idiograph.types import Author, Document
 
 ROW = {
@@ -189,3 +195,89 @@ def test_a_file_that_breaks_off_is_read_as_far_as_it_goes(tmp_path, suffix):
     *_, last = read_documents(str(path))
     assert isinstance(last, UnreadableSource)
     assert last.reason.startswith("damaged after ")
+
+
+def only(line):
+    """What one line of JSON becomes."""
+    (found,) = parse_row(line if isinstance(line, bytes) else json.dumps(line).encode(), "x.jsonl:1")
+    return found
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"authors": 5}, "'authors' is 5; give a name, or a list of names"),
+        ({"authors": [5]}, "an author is 5; give a name, or an object"),
+        ({"authors": [{"name": ["Ann"]}]}, "'name' is \\['Ann'\\]; give a text"),
+        ({"authors": ["Ann \ud800"]}, "a name is not UTF-8, or has half a character"),
+        ({"year": 3 * 10**9}, "'year' is 3000000000; give one up to 9999"),
+        ({"domain": 7}, "'domains' is 7; give a text or a list of texts"),
+        ({"title": "half \udc80"}, "'title' is not UTF-8"),
+        ({"text": "half \udc80"}, "not UTF-8"),
+        ({"id": {"$oid": "1"}}, "'id' is {'\\$oid': '1'}; give a text"),
+    ],
+)
+def test_a_row_with_a_field_of_another_kind_is_left_out_with_the_reason(changes, reason):
+    found = only({**ROW, **changes})
+    assert isinstance(found, UnreadableSource)
+    assert re.search(reason, found.reason)
+
+
+@pytest.mark.parametrize("line", [b"[" * 100_000, b'{"a":' * 100_000, b'{"text": "x", "id": ' + b"1" * 5000 + b"}"])
+def test_a_line_that_breaks_the_parser_is_left_out_with_the_reason(line):
+    found = only(line)
+    assert isinstance(found, UnreadableSource)
+    assert found.reason
+
+
+@pytest.mark.parametrize(
+    ("given", "year"), [(1999, 1999), ("1999", 1999), (1999.0, 1999), (1, None), ("c. 1800", None)]
+)
+def test_a_year_is_a_number_where_it_is_one(given, year):
+    assert only({**ROW, "year": given}).year == year
+
+
+SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text()
+VALUES = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3)
+)
+
+
+@given(st.fixed_dictionaries({}, optional=dict.fromkeys([*ROW, "title", "url", "container", "source"], VALUES)))
+def test_any_row_is_a_document_that_a_corpus_can_hold_or_a_reason(changes):
+    found = only(json.dumps({**ROW, **changes}).encode())
+    if isinstance(found, Document):
+        pa.Table.from_pylist([document_row(found)], SCHEMA)
+    else:
+        assert found.reason
+
+
+def test_a_file_whose_name_is_not_utf8_is_named(tmp_path):
+    write_text(tmp_path, "Ann_good.txt")
+    (tmp_path / os.fsdecode(b"Ann_caf\xe9.txt")).write_text("Some words, by hand.")
+    good, bad = sorted(read_documents(str(tmp_path)), key=lambda each: isinstance(each, UnreadableSource))
+    assert good.title == "good"
+    assert "its name is not UTF-8" in bad.reason
+
+
+@pytest.mark.parametrize("name", ["Ann_pipe.txt", "rows.jsonl", "rows.parquet", "rows.arrow"])
+@pytest.mark.parametrize("what", ["pipe", "device", "nothing"])
+def test_what_may_never_end_is_not_read(tmp_path, name, what):
+    path = tmp_path / name
+    if what == "pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to("/dev/zero" if what == "device" else tmp_path / "gone")
+    (found,) = read_documents(str(tmp_path))
+    assert "not a regular file" in found.reason or "leads nowhere" in found.reason
+
+
+def test_a_corpus_of_hostile_rows_is_built_and_says_what_it_left_out(tmp_path):
+    rows = [{**ROW, "id": "good", "text": "The tide was late, and we measured it twice by hand. " * 30}]
+    rows += [{**ROW, "authors": 5}, {**ROW, "year": 3 * 10**9}, {**ROW, "id": "=HYPERLINK(1)", "authors": []}]
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n" + "[" * 100_000)
+    built = build_corpus(read_documents(str(tmp_path / "rows.jsonl")), tmp_path / "c", CorpusRecipe(filters=False))
+    assert built.documents == 1
+    left_out = (tmp_path / "c" / "left_out.csv").read_text().splitlines()
+    assert len(left_out) == 5
+    assert "'=HYPERLINK(1),no author," in left_out

@@ -26,7 +26,7 @@ from tests.standin.hal import HalFault, HalStandIn
 
 FILES = make_archive(20)
 PDF = FILES.files["/hal-00000001/file/paper.pdf"]
-GENTLE = DownloadRecipe(interval=0, backoff=0, timeout=0.5, attempts=3)
+GENTLE = DownloadRecipe(interval=0, backoff=0, timeout=0.5, attempts=3, allow_private=True)
 
 
 @pytest.fixture

@@ -8,17 +8,18 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from idiograph.errors import ArtifactError, IdiographError, InputError, ServiceError, SpecError
 from idiograph.hal import query
-from idiograph.hal.harvest import harvest
+from idiograph.hal.harvest import convert_documents, harvest, refuse_private_redirect
 from idiograph.hal.licence import OPEN, chosen_licences, licence_kind
-from idiograph.hal.metadata import MAX_AUTHORS, Unfit, readable_header, to_record
+from idiograph.hal.metadata import MAX_AUTHORS, Unfit, person_number, readable_header, to_record
 from idiograph.hal.ratelimit import SiteRate, retry_after, site, user_agent
-from idiograph.hal.records import read_records, to_line
+from idiograph.hal.records import NOBODY, read_records, to_line
 from idiograph.recipe import HarvestRecipe
 from tests.standin.archive import Archive, make_archive
 from tests.standin.hal import HalFault, HalStandIn
@@ -759,5 +760,37 @@ def test_progress_ends_at_the_total(hal: HalStandIn, tmp_path: Path) -> None:
 def test_records_that_were_tampered_with_are_pointed_at(hal: HalStandIn, tmp_path: Path) -> None:
     harvest(tmp_path / "out", asking(hal))
     (tmp_path / "out" / "001-000001.jsonl").write_text('{"halid": 1}\n', encoding="utf-8")
-    with pytest.raises(IdiographError, match=r"001-000001.jsonl:1: not a record"):
+    with pytest.raises(
+        IdiographError, match=r"001-000001.jsonl has 13 bytes and not [0-9,]+\); make it again: idiograph harvest"
+    ):
         list(read_records(tmp_path / "out"))
+
+
+def test_a_person_number_of_thousands_of_digits_is_a_number_all_the_same():
+    assert person_number(f"12-{'7' * 5000}") == "7" * 5000
+    assert person_number(f"12-{'0' * 5000}") == NOBODY
+
+
+def test_a_damaged_plan_is_one_line(hal: HalStandIn, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / ".plan.json").write_text("{")
+    with pytest.raises(ArtifactError, match=r"'.*\.plan\.json' is damaged .*harvest again"):
+        harvest(tmp_path / "out", asking(hal))
+
+
+def test_a_redirect_into_a_private_network_is_not_followed(hal: HalStandIn) -> None:
+    request = httpx2.Request("GET", "http://169.254.169.254/latest")
+    with pytest.raises(ServiceError, match="sends us to a private address \\(169.254.169.254"):
+        refuse_private_redirect("api.archives-ouvertes.fr", request)
+    refuse_private_redirect("169.254.169.254", request)  # whom the user has named
+
+
+def test_an_address_in_a_record_is_kept_without_its_password(hal: HalStandIn) -> None:
+    docs = [dict(doc) for doc in make_archive(2).docs]
+    for doc in docs:
+        doc["fileMain_s"], doc["files_s"] = "https://ada:secret@hal.science/x.pdf", []
+        doc["uri_s"] = "https://ada:secret@hal.science/x"
+        doc.pop("label_xml", None)
+    records, *_ = convert_documents(docs, HarvestRecipe(licence="any"))
+    assert records
+    assert "secret" not in "".join(map(to_line, records))

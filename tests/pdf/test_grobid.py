@@ -292,6 +292,19 @@ def test_an_address_without_a_scheme_is_refused_with_an_example(folder: Path, tm
         extract(folder, tmp_path / "tei", ExtractRecipe(grobid=("localhost:8070",)))
 
 
+def test_the_password_of_a_server_is_neither_printed_nor_stored(folder: Path, tmp_path: Path) -> None:
+    with GrobidStandIn(canned) as server:
+        url = server.url.replace("//", "//ada:secret@")
+        wrong = ExtractRecipe.model_validate({"grobid": (f"{url}/elsewhere",), **PATIENT})
+        with pytest.raises(ServiceError) as caught:
+            extract(folder, tmp_path / "none", wrong)
+        assert "secret" not in str(caught.value)
+        extract(folder, tmp_path / "tei", ExtractRecipe.model_validate({"grobid": (url,), **PATIENT}))
+    kept = b"".join(path.read_bytes() for path in (tmp_path / "tei").rglob("*") if path.is_file())
+    assert b"127.0.0.1" in kept
+    assert b"secret" not in kept
+
+
 def test_a_server_that_is_starting_is_waited_for() -> None:
     with GrobidStandIn(canned) as server:
         server.ready = False

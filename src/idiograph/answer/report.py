@@ -1,7 +1,6 @@
 """Answers as pages and tables: an explanation with the two texts cut into their patches, each tied to its counterpart; an
 attribution with its passages and what somebody else needs to do it again."""
 
-import csv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from idiograph.answer.rolling import Rolling
 from idiograph.html import ShadedPiece, cut_at_marks, render
 from idiograph.index.index import Index
 from idiograph.store import timestamp
+from idiograph.text.cells import PeopleCsv
 
 MAX_LINES_BETWEEN_TEXTS = 60  # matches drawn as lines: more would be a carpet
 CANDIDATE_COLUMNS = ("text", "rank", "authors", "names", "score", "log10_lr", "in_words", "probability", "documents")
@@ -162,21 +162,14 @@ def attribution_page(
 def write_candidates(path: Path, answers: Mapping[str, Attribution]) -> None:
     """The candidates of each text as a CSV table."""
     with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(CANDIDATE_COLUMNS)
+        table = PeopleCsv(file)
+        table.row(CANDIDATE_COLUMNS)
         for name, answer in answers.items():
             for rank, c in enumerate(answer.candidates, 1):
                 best = c.evidence[0]
                 row = [name, rank, "; ".join(c.authors), "; ".join(c.names), f"{c.score:.4f}", f"{c.llr:.3f}", c.words]
                 row += [f"{c.probability:.4f}", c.documents, c.topical, f"{answer.none.probability:.4f}"]
-                writer.writerow(
-                    [*map(escape_formula, row), escape_formula(best.doc_id), f"{best.score:.4f}", f"{best.overlap:.3f}"]
-                )
-
-
-def escape_formula(value: Any) -> Any:
-    """A cell that a spreadsheet does not take for a formula."""
-    return f"'{value}" if isinstance(value, str) and value[:1] in "=@\t" else value
+                table.row([*row, best.doc_id, f"{best.score:.4f}", f"{best.overlap:.3f}"])
 
 
 def crossvalidation_page(result: CrossValidation, source: str) -> str:

@@ -2,7 +2,6 @@
 abstain. What a score means is learned from the texts of a reference, or from known pairs and kept beside the model; without
 either, and for texts unlike those that it was learned from, there is no ratio."""
 
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache, lru_cache
@@ -35,7 +34,7 @@ from idiograph.corpus.corpus import Corpus
 from idiograph.errors import ArtifactError, InputError, ModelError
 from idiograph.recipe import CalibrateRecipe
 from idiograph.runner import Progress
-from idiograph.store import timestamp, write_json
+from idiograph.store import add_sealed_json, read_sealed_json, timestamp
 from idiograph.style.model import Ranker, Style
 from idiograph.synth.anthology import anthology
 from idiograph.text.passages import count_words
@@ -76,7 +75,7 @@ class PairCalibration:
         return cls(Calibration.from_json(saved["calibration"]), saved["usual_overlap"], saved["about"])
 
     def save(self, path: Path) -> None:
-        write_json(path, self.to_json())
+        add_sealed_json(path, self.to_json())
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,10 +168,10 @@ def calibrate_on_documents(
 
 def open_calibration(path: Path, style: Style, preset: str = "sound") -> PairCalibration:
     """A calibration from a file; refuses one that was made for another model, grain or preset."""
+    if not path.is_file():
+        raise ArtifactError(f"there is no calibration '{path}'; make it: {MAKE}")
     try:
-        calibration = PairCalibration.from_json(json.loads(path.read_text(encoding="utf-8")))
-    except FileNotFoundError:
-        raise ArtifactError(f"there is no calibration '{path}'; make it: {MAKE}") from None
+        calibration = PairCalibration.from_json(read_sealed_json(path, f"make it again: {MAKE}"))
     except (ValueError, KeyError, TypeError) as error:
         raise ArtifactError(f"calibration '{path}' cannot be read ({error}); make it again: {MAKE}") from error
     model = calibration.calibration.style

@@ -3,6 +3,7 @@
 import os
 import sys
 from collections.abc import Callable
+from io import TextIOWrapper
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -13,6 +14,7 @@ from idiograph.cli import (
     answers,
     attribution,
     crossvalidation,
+    folders,
     harvest,
     index,
     models,
@@ -22,7 +24,7 @@ from idiograph.cli import (
     training,
     verification,
 )
-from idiograph.cli.shared import Preset, RecipeFile, settings
+from idiograph.cli.shared import Preset, RecipeFile, printable, settings
 from idiograph.errors import IdiographError
 from idiograph.extras import EXTRA_OF, what_to_install
 from idiograph.recipe import to_toml
@@ -63,6 +65,7 @@ PANELS: dict[str, dict[str, Callable[..., Any]]] = {
         "compare": models.compare_command,
         "calibrate": verification.calibrate_command,
         "audit": texts.audit_command,
+        "check": folders.check_command,
         "topic": texts.topic_command,
         "pan": pan.pan_command,
         "pan19": pan.pan19_command,
@@ -123,6 +126,9 @@ def build_app() -> typer.Typer:
 def main() -> NoReturn:
     """Run the command line: 0 done, 1 the input was wrong, 2 usage; one line on standard error, never a traceback."""
     status: object = 0
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a file's name need not be text
     for name in ("LANCE_LOG", "LANCEDB_LOG"):
         os.environ.setdefault(name, "error")  # LanceDB warns of every table that is new
     try:
@@ -142,6 +148,8 @@ def main() -> NoReturn:
         if (error.name or "").partition(".")[0] not in EXTRA_OF:
             raise
         fail(what_to_install(error.name or ""), 1)
+    except RecursionError:
+        fail("something that was given is nested too deeply to be read", 1)
     except OSError as error:
         fail(f"{error.filename or 'the system'}: {error.strerror or error}", 1)
     sys.exit(status if isinstance(status, int) else 0)
@@ -152,5 +160,5 @@ def command(error: Any) -> str:
 
 
 def fail(message: str, code: int) -> NoReturn:
-    sys.stderr.write(f"idiograph: {' '.join(message.split())}\n")
+    sys.stderr.write(f"idiograph: {printable(' '.join(message.split()))}\n")
     sys.exit(code)

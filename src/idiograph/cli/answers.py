@@ -10,7 +10,20 @@ from rich.text import Text
 from idiograph import __version__
 from idiograph.cli.checks import check_folder, check_page, check_reading, check_report, check_texts
 from idiograph.cli.models import print_reports
-from idiograph.cli.shared import AsJson, Keep, Model, Patch, bar, open_style, out, read_text, say, write_page
+from idiograph.cli.shared import (
+    AsJson,
+    Keep,
+    Model,
+    Patch,
+    bar,
+    literal,
+    open_style,
+    out,
+    read_text,
+    say,
+    with_note,
+    write_page,
+)
 
 
 def explain_command(
@@ -63,7 +76,7 @@ def print_explained(found: Any, habits: Any, count: int) -> None:
     for h in strongest_habits(habits.rows, count):
         usual = f"{h.usual:.2f} ± {h.spread:.2f}"
         said = (f"{h.a:.2f}", f"{h.b:.2f}", usual, f"{h.z_a:+.1f}", f"{h.z_b:+.1f}", f"{h.agreement:+.2f}")
-        table.add_row(Text(f"{h.kind}: {h.name}"), *said)
+        table.add_row(literal(f"{h.kind}: {h.name}"), *said)
     out.print(table)
 
 
@@ -74,7 +87,7 @@ def print_matches(found: Any, count: int) -> None:
     for name in ("similarity", "part of the score"):
         table.add_column(name, justify="right")
     for left, right, match in found.best(count):
-        table.add_row(Text(left), Text(right), f"{match.similarity:.3f}", f"{match.part:.5f}")
+        table.add_row(literal(left), literal(right), f"{match.similarity:.3f}", f"{match.part:.5f}")
     out.print(table)
 
 
@@ -83,7 +96,7 @@ def shade_matches(found: Any) -> Text:
     from idiograph.answer.report import match_shades
 
     forward = [m for m in found.matches if not m.from_b]
-    text = Text(found.a)
+    text = literal(found.a)
     for match, shade in zip(forward, match_shades([m.similarity for m in forward]), strict=True):
         style = "bold green" if shade > 0.9 else "green" if shade > 0.7 else "cyan" if shade > 0.4 else "dim"
         text.stylize(style, match.start, match.end)
@@ -114,4 +127,4 @@ def print_demo(found: Any, right: int) -> None:
     out.print(
         f"{right} of {len(found.asked)} unseen essays went to their writer; Cllr {found.cllr:.3f}", highlight=False
     )
-    out.print(f"The report ({found.seconds:.0f} s): [bold]{found.page.resolve()}[/bold]", highlight=False)
+    out.print(with_note(f"The report ({found.seconds:.0f} s): ", str(found.page.resolve()), "bold"), soft_wrap=True)

@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 import typer
 from rich.table import Table
-from rich.text import Text
 
 from idiograph.cli.checks import check_choice, check_folder, check_page, check_reading, check_texts
 from idiograph.cli.shared import (
@@ -17,11 +16,13 @@ from idiograph.cli.shared import (
     Patch,
     bar,
     err,
+    literal,
     open_style,
     out,
     read_text,
     say,
     shorten_text,
+    with_note,
     write_page,
 )
 from idiograph.errors import InputError, TooShort
@@ -141,17 +142,17 @@ def print_answers(answers: dict[str, Any], parts: dict[str, Any]) -> None:
 
 def print_answer(path: str, answer: Any) -> None:
     if answer.sentence:
-        out.print(Text(f"{answer.sentence[0].upper()}{answer.sentence[1:]}."), soft_wrap=True)
+        out.print(literal(f"{answer.sentence[0].upper()}{answer.sentence[1:]}."), soft_wrap=True)
     for copy in answer.copies:
         held = f"{copy.share:.0%} of the text stands in '{copy.doc_id}', which is in the index"
-        out.print(Text(held, style="yellow"), soft_wrap=True)
+        out.print(literal(held, style="yellow"), soft_wrap=True)
     table = Table(title=path)
     for name in ("", "candidate", "score", "log10 LR", "in words", "probability", "documents"):
         table.add_column(name, justify="left" if name in ("candidate", "in words") else "right")
     for rank, c in enumerate(answer.candidates, 1):
-        warning = "\n[yellow]topic may explain this[/yellow]" if c.topical else ""
-        said = (f"{c.score:.3f}", f"{c.llr:+.2f}", c.words + warning, f"{c.probability:.0%}", str(c.documents))
-        table.add_row(str(rank), Text(", ".join(c.names)), *said)
+        words = with_note(c.words, "\ntopic may explain this" if c.topical else "", "yellow")
+        said = (f"{c.score:.3f}", f"{c.llr:+.2f}", words, f"{c.probability:.0%}", str(c.documents))
+        table.add_row(str(rank), literal(", ".join(c.names)), *said)
     out.print(table)
     out.print(
         f"Is the writer here at all? log10 LR {answer.none.llr:+.2f}, {answer.none.words}; "
@@ -163,14 +164,14 @@ def print_answer(path: str, answer: Any) -> None:
     best = answer.candidates[0]
     for e in best.evidence:
         overlap = f"{100 * e.overlap:.0f} % shared content words" + (": topic could explain it" if e.topical else "")
-        head = Text(f"\n{best.names[0]}, {e.title or e.doc_id} ", style="bold")
+        head = literal(f"\n{best.names[0]}, {e.title or e.doc_id} ", style="bold")
         out.print(head.append(f"(similarity {e.score:.3f}, {overlap})", style="not bold dim"))
-        out.print(Text(f"  asked: {shorten_text(e.asked, 220)}\n  found: {shorten_text(e.found, 220)}"))
+        out.print(literal(f"  asked: {shorten_text(e.asked, 220)}\n  found: {shorten_text(e.found, 220)}"))
 
 
 def print_parts(rolled: Any) -> None:
     table = Table("part", "given to", title="who wrote which part")
     table.add_column("mean log10 LR", justify="right")
     for part in rolled.to_json()["parts"]:
-        table.add_row(f"{part['start']}–{part['end']}", Text(part["owner"] or "nobody here"), f"{part['llr']:+.2f}")
+        table.add_row(f"{part['start']}–{part['end']}", literal(part["owner"] or "nobody here"), f"{part['llr']:+.2f}")
     out.print(table)

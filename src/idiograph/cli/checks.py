@@ -7,17 +7,12 @@ from pathlib import Path
 from idiograph.errors import ArtifactError, InputError, ModelError, SpecError
 from idiograph.extras import require_library
 from idiograph.spec import unknown_choice
-from idiograph.store import MANIFEST, check_free, read_manifest
+from idiograph.store import MAKE, MANIFEST, check_free, read_manifest
 
 REMOTE = "s3://"
 MANY_DOCUMENTS = (".jsonl", ".jsonl.gz", ".jsonl.zst", ".parquet", ".arrow")
 BUILT_IN = ("anthology", "synth")
 ONE_DOCUMENT = (".txt", ".xml", ".tei", ".docx", ".odt", ".epub", ".html", ".htm")
-MAKE = {
-    "corpus": "idiograph corpus TEXTS -o FOLDER",
-    "index": "idiograph index CORPUS -o INDEX",
-    "records": "idiograph harvest -o FOLDER",
-}
 
 
 def check_texts(*paths: Path) -> None:

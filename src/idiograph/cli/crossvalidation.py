@@ -5,10 +5,9 @@ from typing import Annotated, Any
 
 import typer
 from rich.table import Table
-from rich.text import Text
 
 from idiograph.cli.checks import check_page, check_reading, check_sources
-from idiograph.cli.shared import AsJson, Keep, Model, Patch, bar, open_style, out, say, write_page
+from idiograph.cli.shared import AsJson, Keep, Model, Patch, bar, literal, open_style, out, say, write_page
 
 
 def crossvalidate_command(
@@ -56,7 +55,7 @@ def crossvalidate_command(
 def print_crossvalidation(result: Any) -> None:
     """What was right, by method and by author, against naming one author every time."""
     cut = f", cut to {result.words} words" if result.words else ""
-    out.print(Text(result.sentence[0].upper() + result.sentence[1:] + "."), soft_wrap=True)
+    out.print(literal(result.sentence[0].upper() + result.sentence[1:] + "."), soft_wrap=True)
     table = Table("method", title=f"{result.texts} texts ({result.lang or 'language not known'}){cut}, each left out")
     for column in ("right", "95 %", "weight", "Cllr", "Cllr_cal"):
         table.add_column(column, justify="right")
@@ -75,5 +74,5 @@ def print_crossvalidation(result: Any) -> None:
         instead = ", ".join(
             f"{other} ({n})" for other, n in sorted(wrong.items(), key=lambda item: (-item[1], item[0]))
         )
-        writers.add_row(Text(name), f"{counts['right']} of {counts['of']}", Text(instead))
+        writers.add_row(literal(name), f"{counts['right']} of {counts['of']}", literal(instead))
     out.print(writers)

@@ -16,10 +16,12 @@ from idiograph.cli.shared import (
     Shard,
     Workers,
     bar,
+    err,
     say,
     settings,
     wrote,
 )
+from idiograph.recipe import without_passwords
 from idiograph.store import Manifest
 
 Several = list[str] | None
@@ -54,7 +56,7 @@ def harvest_command(
     from idiograph.hal.harvest import harvest as harvest_
 
     with bar("harvesting") as update:
-        done = harvest_(out_folder, chosen, update)
+        done = harvest_(out_folder, chosen, update, tell_retry)
     print_finished(out_folder, done, as_json)
 
 
@@ -68,13 +70,16 @@ def download_command(
     workers: Annotated[int | None, typer.Option(help="Files at a time, over all sites.", min=1)] = None,
     address: Address = None,
     contact: Contact = None,
+    allow_private: Annotated[
+        bool, typer.Option("--allow-private", help="Ask this machine and its neighbours, too, if a record leads there.")
+    ] = False,
     preset: Preset = "sound",
     recipe_file: RecipeFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Fetch the PDFs of records, one by one and politely. Embargo and licence are respected."""
     given = {"licence": licence, "max_bytes": max_bytes, "contact": contact, "runner": runner}
-    given |= {"workers": workers, "address": address}
+    given |= {"workers": workers, "address": address, "allow_private": allow_private or None}
     chosen = settings(preset, recipe_file, {"download": given}).download
     check_folder(records, "records")
     check_report(out_folder)
@@ -83,7 +88,7 @@ def download_command(
     from idiograph.hal.download import download as download_
 
     with bar("downloading") as update:
-        done = download_(records, out_folder, chosen, shard, update)
+        done = download_(records, out_folder, chosen, shard, update, tell_retry)
     print_finished(out_folder, done, as_json)
 
 
@@ -115,6 +120,11 @@ def extract_command(
     with bar("extracting") as update:
         done = extract_(pdfs, out_folder, chosen, shard, update)
     print_finished(out_folder, done, as_json)
+
+
+def tell_retry(line: str) -> None:
+    """Say why a server is asked again, above the bar."""
+    err.print(without_passwords(line), style="dim", highlight=False, soft_wrap=True)
 
 
 def print_finished(folder: Path, done: Manifest, as_json: bool) -> None:

@@ -32,6 +32,7 @@ from idiograph.cli.shared import (
 )
 from idiograph.errors import InputError, SpecError
 from idiograph.recipe import Recipe
+from idiograph.runner import MAX_WORKERS
 
 T = TypeVar("T")
 Place = Annotated[str, typer.Option("--out", "-o", help="The index: a folder or s3://bucket/place.")]
@@ -218,7 +219,7 @@ def search(
     author: Annotated[list[str] | None, typer.Option(help="Only documents by this author (id or name).")] = None,
     exclude_author: Annotated[list[str] | None, typer.Option(help="Nothing by this author.")] = None,
     exclude_document: Annotated[list[str] | None, typer.Option(help="Not this document.")] = None,
-    parts: Annotated[int, typer.Option(help="Share the search among so many workers.", min=1)] = 1,
+    parts: Annotated[int, typer.Option(help="Share the search among so many workers.", min=1, max=MAX_WORKERS)] = 1,
     runner: Runner = "inline",
     workers: Workers = None,
     address: Address = None,

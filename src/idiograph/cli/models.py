@@ -8,7 +8,7 @@ import typer
 from rich.table import Table
 
 from idiograph.cli.checks import check_rankers, check_report, check_triplets
-from idiograph.cli.shared import AsJson, Keep, Preset, RecipeFile, bar, out, say, settings
+from idiograph.cli.shared import AsJson, Keep, Preset, RecipeFile, bar, out, say, settings, with_note
 from idiograph.errors import InputError
 from idiograph.extras import is_installed
 
@@ -117,7 +117,7 @@ def print_differences(found: Sequence[Any]) -> None:
         for column in ("first", "second", "difference", "verdict"):
             table.add_column(column)
         for d in (each for each in found if each.benchmark == name):
-            gap = f"{d.value:+.3f} [dim]{d.low:+.3f} to {d.high:+.3f}[/dim]"
+            gap = with_note(f"{d.value:+.3f}", f" {d.low:+.3f} to {d.high:+.3f}")
             table.add_row(d.first, d.second, gap, d.verdict)
         out.print(table)
     pairs = len(found)
@@ -163,7 +163,7 @@ def print_reports(reports: Any) -> None:
     table.add_column("topic", justify="right", no_wrap=True)
     for report in reports:
         cells = [
-            f"{row.value:.3f}\n[dim]{two_digits(row.low)}–{two_digits(row.high)}[/dim]"
+            with_note(f"{row.value:.3f}", f"\n{two_digits(row.low)}–{two_digits(row.high)}")
             for row in report.rows
             if row.measure not in left_out
         ]

@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from idiograph.cli.checks import check_rankers, check_report, check_texts
-from idiograph.cli.shared import AsJson, Keep, Preset, RecipeFile, bar, out, say, settings
+from idiograph.cli.shared import AsJson, Keep, Preset, RecipeFile, bar, out, say, settings, with_note
 from idiograph.errors import InputError
 
 
@@ -108,7 +108,7 @@ def print_found(found: Sequence[Any], preset: str) -> None:
     for one in found:
         grain = one.ranker.rpartition(" @ ")[2]
         paper = f"{PAN19[grain]:.3f}" if grain in PAN19 and one.lang == "en" else "–"
-        cells = [f"{r.value:.3f} [dim]{r.low:.3f}–{r.high:.3f}[/dim]" for r in one.rows[:2]]
+        cells = [with_note(f"{r.value:.3f}", f" {r.low:.3f}–{r.high:.3f}") for r in one.rows[:2]]
         table.add_row(one.ranker, cells[0], paper, cells[1], f"{one['macro-F1'].value:.3f}")
     out.print(table)
     out.print("95 % intervals over authors; paper: its model trained at that grain.", style="dim")

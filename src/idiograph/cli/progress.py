@@ -108,7 +108,12 @@ def bar_on_terminal(
     """A bar that goes when the work is done."""
     from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[pace]}"))
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.fields[pace]}", markup=False),
+    )
     with Progress(*columns, TimeElapsedColumn(), console=console, transient=True, get_time=clock) as progress:
         task = progress.add_task(what, total=total, pace="")
 

@@ -1,6 +1,7 @@
 """What every command shares: options, progress bars, printing for people or machines, reading a text."""
 
 import json
+import re
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -9,13 +10,28 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 from idiograph.cli.checks import check_texts
 from idiograph.cli.progress import Update, progress_bar
 from idiograph.errors import InputError
 from idiograph.recipe import Recipe, make_recipe, read_recipe
+from idiograph.runner import MAX_WORKERS
 
-out, err = Console(), Console(stderr=True)
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # what moves a cursor or colours a terminal; not tab and newline
+
+
+class LiteralConsole(Console):
+    """A console that shows every string as it is: names, paths and passages may hold `[b]`, `:smile:` or control characters."""
+
+    def __init__(self, stderr: bool = False) -> None:
+        super().__init__(stderr=stderr, markup=False, emoji=False)
+
+    def render_str(self, text: str, **options: Any) -> Text:
+        return super().render_str(printable(text), **options)
+
+
+out, err = LiteralConsole(), LiteralConsole(stderr=True)
 
 Out = Annotated[Path, typer.Option("--out", "-o", help="The folder to write.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace what an earlier run wrote there.")]
@@ -28,7 +44,7 @@ Model = Annotated[
 Patch = Annotated[str | None, typer.Option(help="whole, word, ngram:N, auto or cluster:N; default: the model's own.")]
 Keep = Annotated[str | None, typer.Option(help="all tokens, or words without punctuation.")]
 Runner = Annotated[str, typer.Option(help="Where the work is done: inline, processes or ray.")]
-Workers = Annotated[int | None, typer.Option(help="Processes to use; default: all cores.", min=0)]
+Workers = Annotated[int | None, typer.Option(help="Processes to use; default: all cores.", min=0, max=MAX_WORKERS)]
 Address = Annotated[str | None, typer.Option(help="A Ray cluster (host:port); without it, one is started here.")]
 Shard = Annotated[str, typer.Option(help="Do only part i/n, so that several machines can share the work.")]
 Lang = Annotated[str, typer.Option(help="The language that the texts must be in; `any` to let all pass.")]
@@ -72,12 +88,12 @@ def write_page(file: Path, page: str) -> None:
 def read_text(path: Path, lang: str = "any") -> str:
     """A text from a file or, for `-`, from standard input; it must be in the language asked for."""
     check_texts(path)
-    from idiograph.corpus.formats import decode, read_file
+    from idiograph.corpus.formats import MAX_BYTES, decode, read_file
     from idiograph.text.language import identify
 
     if str(path) == "-":
-        text = decode(sys.stdin.buffer.read())
-    elif path.is_file():
+        text = decode(sys.stdin.buffer.read(MAX_BYTES + 1))
+    elif path.exists():
         text = read_file(path)
     else:
         raise InputError(f"there is no file '{path}'")
@@ -92,6 +108,21 @@ def open_style(model: str, patch: str | None, keep: str | None, score: str | Non
     from idiograph.loading import load
 
     return load(None if model == "default" else model, patch=patch, keep=keep, score=score)
+
+
+def printable(text: str) -> str:
+    """A text without what a terminal would obey."""
+    return CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def literal(text: str, style: str = "") -> Text:
+    """A string as it is, in one style."""
+    return Text(printable(text), style=style)
+
+
+def with_note(text: str, note: str, style: str = "dim") -> Text:
+    """A string, and behind it a quieter one."""
+    return literal(text).append(printable(note), style=style)
 
 
 def shorten_text(text: str, size: int) -> str:

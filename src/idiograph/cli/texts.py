@@ -345,8 +345,7 @@ def mine_command(
     from idiograph.runner import Workers
 
     opened = Corpus(corpus_folder)
-    if negatives is None:
-        chosen = without_unknown_fields(opened, chosen)
+    chosen = without_unknown_fields(opened, chosen) if negatives is None else chosen
     with bar("reading authors and fields"):
         plan = plan_mining(opened, chosen, tuple(apart or ()), tuple(splits_from or ()))
     if dry_run or out_folder is None:

@@ -22,6 +22,7 @@ from idiograph.cli.shared import AsJson, Out, Overwrite, Preset, RecipeFile, bar
 from idiograph.errors import InputError, SpecError
 from idiograph.extras import require_library
 from idiograph.recipe import TrainRecipe, parse_setting, parse_settings
+from idiograph.runner import MAX_WORKERS
 
 if TYPE_CHECKING:
     from idiograph.neural.training.loop import Result
@@ -115,7 +116,7 @@ def tune_command(
     seed: Annotated[int, typer.Option(help="Another seed, other draws.")] = 7,
     ablate: Annotated[bool, typer.Option("--ablate", help="Draw nothing; try each choice by itself.")] = False,
     runner: Annotated[str, typer.Option(help="Where trials run: inline, processes or ray.")] = "inline",
-    workers: Annotated[int, typer.Option(help="Trials at once.")] = 1,
+    workers: Annotated[int, typer.Option(help="Trials at once.", min=1, max=MAX_WORKERS)] = 1,
     address: Annotated[str | None, typer.Option(help="Of a Ray cluster.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, …")] = "auto",
     preset: Preset = "sound",

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import typer
 from rich.table import Table
-from rich.text import Text
 
 from idiograph.cli.attribution import list_candidates, long_enough
 from idiograph.cli.checks import (
@@ -30,6 +29,7 @@ from idiograph.cli.shared import (
     RecipeFile,
     bar,
     err,
+    literal,
     open_style,
     out,
     say,
@@ -162,11 +162,11 @@ def open_reference(source: str, style: Callable[[], Any]) -> Any:
     """The documents of a corpus or of texts, or an index, which wants its model."""
     from idiograph.corpus.corpus import read_library
     from idiograph.index.index import Index
-    from idiograph.store import MANIFEST
+    from idiograph.store import find_manifest
 
-    folder = Path(source)
-    if (folder / MANIFEST).is_file() and json.loads((folder / MANIFEST).read_text("utf-8")).get("kind") == "index":
-        return Index.open(folder, style())
+    manifest = find_manifest(Path(source))
+    if manifest and manifest.kind == "index":
+        return Index.open(source, style())
     return read_library(source)
 
 
@@ -209,7 +209,7 @@ def print_ratio(v: Any) -> None:
         for said, sign in (("alike in", 1), ("unlike in", -1)):
             named = ", ".join(f"“{feature}”" for feature, share in each.features if share * sign > 0)
             if named:
-                out.print(Text(f"         {said} {named}"), soft_wrap=True)
+                out.print(literal(f"         {said} {named}"), soft_wrap=True)
 
 
 def print_checked(checked: Any) -> None:

@@ -19,14 +19,15 @@ from idiograph.corpus.duplicates import near_duplicates
 from idiograph.corpus.filters import document_fault
 from idiograph.corpus.formats import decode
 from idiograph.corpus.jats import read_jats
-from idiograph.corpus.readers import UnreadableSource, is_text_folder, read_documents
+from idiograph.corpus.readers import UnreadableSource, check_regular, check_text, is_text_folder, read_documents
 from idiograph.corpus.tei import read_tei
 from idiograph.errors import InputError
 from idiograph.hal.metadata import MAX_AUTHORS
 from idiograph.hal.records import KIND as RECORDS
 from idiograph.hal.records import Record, RecordLookup, pdf_name
 from idiograph.recipe import CorpusRecipe
-from idiograph.store import MANIFEST
+from idiograph.store import find_stage
+from idiograph.text.cells import FORMULA, disarm
 from idiograph.text.language import identify
 from idiograph.types import Author, Document
 from idiograph.xml import check_size
@@ -132,8 +133,9 @@ def described_in(lookups: Iterable[RecordLookup], key: str) -> Record | None:
 
 
 def is_records(folder: Path) -> bool:
-    manifest = folder / MANIFEST
-    return manifest.is_file() and f'"kind": "{RECORDS}"' in manifest.read_text(encoding="utf-8")
+    """Is it a folder of records? Any folder of ours must be finished, and as it was written."""
+    manifest = find_stage(folder)
+    return manifest is not None and manifest.kind == RECORDS
 
 
 def paper_files(source: Path) -> Iterator[Path]:
@@ -203,10 +205,12 @@ def ready_paper(item: Raw, recipe: CorpusRecipe) -> Document | UnreadableSource 
     if isinstance(item, UnreadableSource):
         return item
     try:
-        document = parse_raw(item, recipe)
+        document = check_document(parse_raw(item, recipe))
         cleaned = replace(document, text=clean_text(document.text, recipe.citations))
     except (InputError, OSError) as error:
         return UnreadableSource(str(item.path) if isinstance(item, PaperSource) else item.id, str(error))
+    except RecursionError:
+        return UnreadableSource(str(item.path) if isinstance(item, PaperSource) else item.id, "nested too deeply")
     reason = unusable(cleaned)
     return Dropped(cleaned.id, reason) if reason else cleaned
 
@@ -227,6 +231,7 @@ def parse_paper(paper: PaperSource, recipe: CorpusRecipe) -> Document:
 
 def parse_article(paper: PaperSource, recipe: CorpusRecipe) -> Article:
     """The article in a file, whichever of the two it is."""
+    check_regular(paper.path)
     check_size(paper.path.stat().st_size)
     data = paper.path.read_bytes()
     is_tei = paper.path.name.endswith(TEI) or (not paper.path.name.endswith(JATS) and b"<TEI" in data[:SNIFFED])
@@ -279,7 +284,6 @@ def describe_listed(article: Article, text: str, place: str, listed: ListedPaper
 
 COLUMNS = ("id", "title", "authors", "suggested", "year", "lang", "domain", "licence")
 SEPARATOR = ";"  # between the authors, or the domains, of one paper
-FORMULA_SIGNS = ("=", "+", "-", "@")  # a spreadsheet would take what begins so for a formula
 
 
 def write_paper_list(sources: Iterable[str], path: Path) -> int:
@@ -291,7 +295,7 @@ def write_paper_list(sources: Iterable[str], path: Path) -> int:
     with path.open("x", encoding="utf-8-sig", newline="") as file:
         rows = csv.writer(file)
         rows.writerow(COLUMNS)
-        rows.writerows(map(disarm_cell, paper_row(paper)) for paper in papers)
+        rows.writerows(map(disarm, paper_row(paper)) for paper in papers)
     return len(papers)
 
 
@@ -304,10 +308,6 @@ def paper_row(paper: PaperSource) -> tuple[str, ...]:
     authors = f"{SEPARATOR} ".join(author.name for author in article.authors)
     year = str(article.year or "")
     return (paper.place, article.title, authors, article.suggested, year, article.lang, "", article.licence)
-
-
-def disarm_cell(text: str) -> str:
-    return f"'{text}" if text.startswith(FORMULA_SIGNS) else text
 
 
 def read_paper_list(path: Path) -> dict[str, ListedPaper]:
@@ -328,7 +328,7 @@ def read_paper_list(path: Path) -> dict[str, ListedPaper]:
 
 def arm_cell(text: str) -> str:
     bare = text.strip()
-    return bare[1:] if bare.startswith("'") and bare[1:].startswith(FORMULA_SIGNS) else bare
+    return bare[1:] if bare.startswith("'") and bare[1:].startswith(FORMULA) else bare
 
 
 def listed_paper(cells: Mapping[str, str]) -> ListedPaper:
@@ -344,6 +344,17 @@ def listed_paper(cells: Mapping[str, str]) -> ListedPaper:
         tuple(domains),
         cells.get("licence", ""),
     )
+
+
+def check_document(document: Document) -> Document:
+    """A document whose texts and numbers a file of ours can hold, whoever read it."""
+    texts = [document.id, document.title, document.url, document.licence, document.container, *document.domains]
+    texts += [text for a in document.authors for text in (a.name, a.id or "", *a.affiliations)]
+    for text in texts:
+        check_text("its name or what is known of it", text)
+    if document.year is not None and not 0 < document.year < 10_000:
+        return replace(document, year=None)
+    return document
 
 
 def unusable(document: Document) -> str | None:

@@ -1,6 +1,5 @@
 """A corpus on disk: Parquet shards by language that any Hugging Face tool reads, and random access to every text."""
 
-import csv
 import os
 import shutil
 from bisect import bisect_right
@@ -34,7 +33,8 @@ from idiograph.identity import Byline, Identities
 from idiograph.recipe import CorpusRecipe
 from idiograph.runner import Failure as Lost
 from idiograph.runner import Workers, shard
-from idiograph.store import MANIFEST, Manifest, draft, read_manifest, seal
+from idiograph.store import Manifest, draft, find_manifest, read_manifest, seal
+from idiograph.text.cells import PeopleCsv
 from idiograph.text.language import identify
 from idiograph.types import Author, Document
 
@@ -118,8 +118,8 @@ def build_corpus(
     """Write part `i/n` of the documents as a corpus. Items that cannot be used are counted by reason, and named in the result."""
     recipe, workers = recipe or CorpusRecipe(), workers or Workers()
     with draft(out, overwrite) as folder, name_folder_in_errors(out), open_left_out(folder / LEFT_OUT) as file:
-        notes = Notes(csv.writer(file, lineterminator="\n"), Counter(), [])
-        notes.ledger.writerow(["id", "reason", "detail"])
+        notes = Notes(PeopleCsv(file), Counter(), [])
+        notes.ledger.row(["id", "reason", "detail"])
         languages = write_shards(admit_documents(shard(items, part, shard_key), recipe, workers, notes), folder / "all")
         if not languages:
             raise InputError(nothing_left(notes.failures, notes.dropped))
@@ -224,7 +224,7 @@ def cut_batches(items: Iterable[Raw], size: int) -> Iterator[list[Raw]]:
 class Notes:
     """What is left out on the way, and why."""
 
-    ledger: Any
+    ledger: PeopleCsv
     dropped: Counter[str]
     failures: list[UnreadableSource]
     count: int = 0
@@ -241,7 +241,7 @@ class Notes:
     def drop(self, where: str, reason: str, detail: str = "") -> None:
         """Count a document that is left out, and enter it in the list."""
         self.dropped[reason] += 1
-        self.ledger.writerow([where, reason, detail])
+        self.ledger.row([where, reason, detail])
 
 
 def store_documents(folder: Path) -> Iterator[Document]:
@@ -413,7 +413,7 @@ def read_library(source: str | Path | Iterable[Document]) -> Iterable[Document]:
 
     if not isinstance(source, str | Path):
         return source
-    if (Path(source) / MANIFEST).is_file():
+    if find_manifest(Path(source)):
         return Corpus(Path(source))
     return (whole_document(item) for item in read_documents(str(source)))
 

@@ -64,6 +64,7 @@ def read_file_text(path: Path) -> FileText:
     """The text of one file and what the file says of itself; the error names the file."""
     read = FORMATS.get(path.suffix.lower(), read_plain)
     try:
+        check_regular(path)
         if path.stat().st_size > (limit := MAX_BYTES if read is read_plain else MAX_FILE_BYTES):
             raise InputError(f"{path.stat().st_size / 1e6:.0f} MB; a text may have {limit / 1e6:.0f} MB at most")
         found = read(path)
@@ -72,6 +73,12 @@ def read_file_text(path: Path) -> FileText:
         raise InputError(f"'{path}': {error}") from error
     except OSError as error:
         raise InputError(f"'{path}' cannot be read: {error.strerror}") from error
+
+
+def check_regular(path: Path) -> None:
+    """Refuse what may never end, or never begin: pipes and devices, also behind a link."""
+    if not path.is_file():
+        raise InputError("not a regular file" if path.exists() else "a link that leads nowhere, or nothing at all")
 
 
 def read_plain(path: Path) -> FileText:
@@ -267,7 +274,7 @@ def written_files(folder: Path) -> Iterator[Path]:
     order = list(FORMATS)
     for path in sorted(filter(suffix_of, folder.rglob("*")), key=lambda path: order.index(suffix_of(path))):
         hidden = any(part.startswith((".", "~$")) for part in path.relative_to(folder).parts)
-        if not hidden and path.is_file():
+        if not hidden and not path.is_dir():
             chosen.setdefault(path.with_name(stem_of(path)), path)
     yield from sorted(chosen.values())
 

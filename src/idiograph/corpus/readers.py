@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet as pq
 
-from idiograph.corpus.formats import MAX_BYTES, decode, read_file_text, stem_of, written_files
+from idiograph.corpus.formats import MAX_BYTES, check_regular, decode, read_file_text, stem_of, written_files
 from idiograph.errors import InputError
 from idiograph.synth.anthology import anthology
 from idiograph.types import Author, Document
@@ -39,9 +39,10 @@ def text_folder(folder: Path) -> Read:
         inner = path.relative_to(folder)
         author, title = name_parts(inner)
         try:
+            check_text("its name", inner.as_posix())
             found = read_file_text(path)
         except InputError as error:
-            yield UnreadableSource(str(path), str(error).split(": ", 1)[-1])
+            yield UnreadableSource(str(path), str(error).removeprefix(f"'{path}': "))
             continue
         authors = (Author(author),) if author else found.authors
         if not authors:
@@ -112,8 +113,10 @@ def parse_row(line: bytes, where: str) -> Read:
         if not isinstance(row, dict):
             raise InputError("not a JSON object")
         yield document_from_row(row, where)
+    except RecursionError:
+        yield UnreadableSource(where, "not JSON: brackets are nested too deeply")
     except (InputError, ValueError) as error:
-        yield UnreadableSource(where, f"not JSON: {error}" if isinstance(error, json.JSONDecodeError) else str(error))
+        yield UnreadableSource(where, f"not JSON: {error}" if not isinstance(error, InputError) else str(error))
 
 
 def parquet(path: Path) -> Read:
@@ -153,25 +156,64 @@ def document_rows(batch: pa.RecordBatch, path: Path, first: int) -> Read:
 
 
 def document_from_row(row: Mapping[str, Any], where: str) -> Document:
-    """A row with the usual field names as a document."""
+    """A row with the usual field names as a document; the error says which field is not what it should be."""
     text = first_of(row, "text", "body", "content", "abstract")
     if not isinstance(text, str):
         raise InputError("no field 'text'")
-    domains = first_of(row, "domains", "domain", "categories") or ()
-    year = first_of(row, "year")
+    plain = {name: text_of(row, name) for name in ("title", "url", "source", "container")}
     return Document(
-        id=str(first_of(row, "id", "halid", "_id", "doc_id") or where),
+        id=text_of(row, "id", "halid", "_id", "doc_id") or where,
         text=decode(text.encode("utf-8", "surrogatepass")),
         authors=authors_from(first_of(row, "authors", "author")),
-        domains=(domains,) if isinstance(domains, str) else tuple(str(d) for d in domains),
-        lang=str(first_of(row, "lang", "language") or "").lower().partition("-")[0],
-        title=str(row.get("title") or ""),
-        year=int(year) if str(year or "").isdigit() and int(year) > 1 else None,  # HALvest writes 1 for "unknown"
-        url=str(row.get("url") or ""),
-        licence=str(first_of(row, "licence", "license") or ""),
-        source=str(row.get("source") or ""),
-        container=str(row.get("container") or ""),
+        domains=texts_of("domains", first_of(row, "domains", "domain", "categories")),
+        lang=text_of(row, "lang", "language").lower().partition("-")[0],
+        year=year_from(first_of(row, "year")),
+        licence=text_of(row, "licence", "license"),
+        **plain,
     )
+
+
+def text_of(row: Mapping[str, Any], *names: str) -> str:
+    """A field as text: the first of these names that there is."""
+    value = first_of(row, *names)
+    if isinstance(value, Mapping | list | tuple):
+        raise InputError(f"'{names[0]}' is {brief(value)}; give a text")
+    return check_text(f"'{names[0]}'", str(value)) if value else ""
+
+
+def texts_of(name: str, value: Any) -> tuple[str, ...]:
+    """A field as texts, from one or a list."""
+    if value is None:
+        return ()
+    if not isinstance(value, str | list | tuple):
+        raise InputError(f"'{name}' is {brief(value)}; give a text or a list of texts")
+    return tuple(check_text(f"'{name}'", str(each)) for each in ([value] if isinstance(value, str) else value))
+
+
+def check_text(what: str, text: str) -> str:
+    """A text that can be written as UTF-8."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise InputError(f"{what} is not UTF-8, or has half a character (a lone surrogate) in it") from None
+    return text
+
+
+def year_from(value: Any) -> int | None:
+    """A year, as a number or as text; None where there is none, and for the 1 that HALvest writes for "unknown"."""
+    given = int(value) if isinstance(value, float) and value.is_integer() else value
+    digits = str(given) if isinstance(given, int | str) and not isinstance(given, bool) else ""
+    if not (digits.isascii() and digits.isdigit()):
+        return None
+    if len(digits.lstrip("0")) > 4:
+        raise InputError(f"'year' is {brief(value)}; give one up to 9999, or none")
+    return int(digits) if int(digits) > 1 else None
+
+
+def brief(value: Any) -> str:
+    """The beginning of what was given."""
+    shown = repr(value)
+    return shown if len(shown) <= 40 else f"{shown[:39]}…"
 
 
 def first_of(row: Mapping[str, Any], *names: str) -> Any:
@@ -184,15 +226,21 @@ def authors_from(value: Any) -> tuple[Author, ...]:
         return ()
     if isinstance(value, str | Mapping):
         value = [value]
+    if not isinstance(value, list | tuple):
+        raise InputError(f"'authors' is {brief(value)}; give a name, or a list of names or of objects with 'name'")
     return tuple(author(entry) for entry in value)
 
 
 def author(entry: Any) -> Author:
+    if isinstance(entry, str):
+        return Author(check_text("a name", entry))
     if not isinstance(entry, Mapping):
-        return Author(str(entry))
+        raise InputError(f"an author is {brief(entry)}; give a name, or an object with 'name'")
     number = first_of(entry, "id", "halauthorid")
-    identified = str(number) if number not in (None, "", "0", 0) else None  # HAL's 0 stands for "not identified"
-    return Author(str(entry.get("name") or ""), identified, tuple(map(str, entry.get("affiliations") or ())))
+    if isinstance(number, Mapping | list | tuple):
+        raise InputError(f"the id of an author is {brief(number)}; give a text or a number")
+    identified = check_text("the id of an author", str(number)) if number not in (None, "", "0", 0) else None
+    return Author(text_of(entry, "name"), identified, texts_of("affiliations", entry.get("affiliations")))
 
 
 def hub_dataset(folder: Path) -> Read:
@@ -200,7 +248,17 @@ def hub_dataset(folder: Path) -> Read:
     for suffix, reader in FILES.items():
         for path in sorted(folder.rglob(f"*{suffix}")):
             if not path.name.startswith("signals-"):  # numbers about the documents of a corpus of ours
-                yield from reader(path)
+                yield from read_with(reader, path)
+
+
+def read_with(reader: Callable[[Path], Read], path: Path) -> Read:
+    """A file, unless it is something that may never end."""
+    try:
+        check_regular(path)
+    except InputError as error:
+        yield UnreadableSource(str(path), str(error))
+        return
+    yield from reader(path)
 
 
 FILES: dict[str, Callable[[Path], Read]] = {
@@ -231,7 +289,7 @@ def choose_reader(path: Path) -> Read:
         return text_folder(path) if is_text_folder(path) else hub_dataset(path)
     for suffix, reader in FILES.items():
         if path.name.endswith(suffix):
-            return reader(path)
+            return read_with(reader, path)
     raise InputError(f"'{path}': cannot tell what this is; give a folder of texts or one of {', '.join(FILES)}")
 
 

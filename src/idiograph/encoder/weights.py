@@ -5,6 +5,7 @@ The graph (`roberta.onnx`, made by `scripts/encoder_graph.py`) holds no weights:
 """
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,7 @@ import numpy as np
 from idiograph.errors import ModelError
 
 Arrays = dict[str, np.ndarray]
+LAYER_NUMBER = re.compile(r"\blayers?\.(\d+)\.")
 EXPONENT_BITS = {2: (np.uint16, 0x7C00), 4: (np.uint32, 0x7F800000)}  # all set where a number is none or infinite
 
 
@@ -138,6 +140,30 @@ def all_finite(array: np.ndarray) -> bool:
     """The same as `np.isfinite(array).all()`, five times as fast: by the bits of the exponent."""
     whole, exponent = EXPONENT_BITS[array.itemsize]
     return not ((array.view(whole) & whole(exponent)) == exponent).any()
+
+
+def check_weight_files(folder: Path) -> None:
+    """Refuse a model folder, whoever made it, whose weights are cut off or lack layers that its configuration promises. A
+    library would fill these with chance and go on."""
+    names: set[str] = set()
+    for path in sorted(folder.glob("*.safetensors")):
+        names |= tensor_names(path)
+    layers = {int(found[1]) for name in names if (found := LAYER_NUMBER.search(name))}
+    promised = read_json(folder / "config.json").get("num_hidden_layers") if layers else None
+    if isinstance(promised, int) and (missing := sorted(set(range(promised)) - layers)):
+        raise ModelError(f"the weights in '{folder}' have no layer {missing[0]} of {promised}; get the model again")
+
+
+def tensor_names(path: Path) -> set[str]:
+    """What a file of weights holds, by its header; its length must be what the header says."""
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(str(path), "np") as file:
+            return set(file.keys())
+    except (OSError, SafetensorError, ValueError) as error:
+        reason = str(error).splitlines()[0]
+        raise ModelError(f"the weights in '{path}' cannot be read: {reason}; get the model again") from error
 
 
 def graph_weights(tensors: Arrays, build: Build = SHIPPED_BUILD) -> Arrays:

@@ -1,6 +1,8 @@
 """Does A beat B? Paired differences over the same anchors, with intervals over author-sets; a verdict only where one is due."""
 
 import json
+import zipfile
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -10,10 +12,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from idiograph.errors import InputError
+from idiograph.errors import ArtifactError, InputError
 from idiograph.evaluate.report import Report, interval
 
 VALUES = "values.npz"
+UNREADABLE = (
+    OSError,
+    ValueError,
+    LookupError,
+    EOFError,
+    RuntimeError,
+    NotImplementedError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 FAMILY_ERROR = 0.05  # chance of one wrong verdict among all pairs compared
 
 
@@ -75,6 +87,18 @@ def read_values(folder: Path) -> list[Values]:
     path = folder / VALUES if folder.is_dir() else folder
     if not path.exists():
         raise InputError(f"'{folder}' holds no {VALUES}; write it: idiograph evaluate RANKER TRIPLETS -o {folder}")
+    try:
+        return unpack_values(path)
+    except UNREADABLE as error:
+        reason = f"'{path}' is damaged ({error or type(error).__name__})"
+        raise ArtifactError(f"{reason}; write it again: idiograph evaluate RANKER TRIPLETS -o {folder}") from error
+
+
+def unpack_values(path: Path) -> list[Values]:
+    """The values in a file, whose members all have the checksums that the archive names."""
+    with zipfile.ZipFile(path) as archive:
+        if wrong := archive.testzip():
+            raise ValueError(f"the content of {wrong} has changed")
     with np.load(path, allow_pickle=False) as arrays:
         return [
             Values(

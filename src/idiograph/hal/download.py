@@ -24,11 +24,11 @@ import httpx2
 from idiograph.errors import ServiceError
 from idiograph.hal.fetch import PASSING, FetchEntry, Fetcher, Stopped, WantedFile, fetch_one
 from idiograph.hal.licence import permits
-from idiograph.hal.ratelimit import SharedRate, SiteRate, site
+from idiograph.hal.ratelimit import SharedRate, SiteRate, Tell, site
 from idiograph.hal.records import KIND as RECORDS
 from idiograph.hal.records import MAKE as HARVEST
 from idiograph.hal.records import pdf_name, read_records
-from idiograph.recipe import DownloadRecipe
+from idiograph.recipe import DownloadRecipe, without_passwords
 from idiograph.runner import Failure, Progress, Workers, shard
 from idiograph.store import Manifest, ShardedFolder, read_manifest
 
@@ -41,11 +41,18 @@ PdfFolder = ShardedFolder[FetchEntry]
 
 
 def download(
-    records: Path, out: Path, recipe: DownloadRecipe, part: str = "1/1", progress: Progress | None = None
+    records: Path,
+    out: Path,
+    recipe: DownloadRecipe,
+    part: str = "1/1",
+    progress: Progress | None = None,
+    tell: Tell | None = None,
 ) -> Manifest:
     """Fetch the PDF of every record of this part. The manifest has no fingerprint while other parts are to come."""
     source = read_manifest(records, RECORDS, HARVEST).fingerprint
-    wanted = [WantedFile(r.halid, r.version, r.url, r.licence, r.embargo) for r in read_records(records)]
+    wanted = [
+        WantedFile(r.halid, r.version, without_passwords(r.url), r.licence, r.embargo) for r in read_records(records)
+    ]
     mine = list(shard(wanted, part, key=lambda one: one.halid))
     folder = ShardedFolder(out, part, FetchEntry)
     with folder.lock_shard():
@@ -53,7 +60,7 @@ def download(
         todo = open_items(folder, mine, recipe)
         if todo:
             folder.unseal()
-            ShardDownload(folder, recipe, len(mine), progress).run(todo)
+            ShardDownload(folder, recipe, len(mine), progress, tell).run(todo)
         return conclude_download(folder, wanted, recipe, source)
 
 
@@ -111,10 +118,10 @@ def conclude_download(folder: PdfFolder, wanted: Iterable[WantedFile], recipe: D
         done = [entry for entry in outcomes if entry]
         dropped = Counter(entry.reason for entry in done if entry.reason)
         counts = {"records": len(outcomes), "files": len(done) - dropped.total(), "bytes": sum(e.bytes for e in done)}
-        manifest = Manifest(KIND, recipe.model_dump(mode="json"), {"records": source}, counts, dict(dropped))
+        manifest = Manifest(KIND, recipe.as_stored(), {"records": source}, counts, dict(dropped))
         if len(done) < len(outcomes):
             return manifest
-        sealed = folder.seal(done, manifest)
+        sealed = folder.seal(done, manifest, {entry.file: entry.sha256 for entry in done if entry.file})
         shutil.rmtree(folder.work.parent / SITES, ignore_errors=True)
         return sealed
 
@@ -122,8 +129,10 @@ def conclude_download(folder: PdfFolder, wanted: Iterable[WantedFile], recipe: D
 class ShardDownload:
     """Downloads the files of one shard, some sites at a time, and notes what comes."""
 
-    def __init__(self, folder: PdfFolder, recipe: DownloadRecipe, total: int, progress: Progress | None) -> None:
-        self.folder, self.recipe, self.total, self.progress = folder, recipe, total, progress
+    def __init__(
+        self, folder: PdfFolder, recipe: DownloadRecipe, total: int, progress: Progress | None, tell: Tell | None = None
+    ) -> None:
+        self.folder, self.recipe, self.total, self.progress, self.tell = folder, recipe, total, progress, tell
         self.sites, self.lock = folder.work.parent / SITES, threading.Lock()
         self.failures: Counter[str] = Counter()  # in a row, by site
         self.given_up: dict[str, str] = {}
@@ -146,6 +155,7 @@ class ShardDownload:
         """The first error that is neither a file's own nor a site's stops every thread."""
         stop = threading.Event()
         fetcher = Fetcher(self.folder.path, self.folder.work, self.recipe, self.pace(stop), stop)
+        fetcher.tell = self.tell
         connections = [queue for queue in queues for _ in range(min(self.recipe.per_host, len(queue)))]
         with fetcher.client, ThreadPoolExecutor(self.recipe.workers) as pool:
             jobs = [pool.submit(self.fetch_queue, fetcher, queue) for queue in connections]

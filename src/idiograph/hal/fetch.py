@@ -3,18 +3,18 @@
 import hashlib
 import threading
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from time import monotonic
 from typing import BinaryIO
 
 import httpx2
-import stamina
 
+from idiograph.hal.addresses import PrivateAddress, refuse_private
 from idiograph.hal.harvest import AskHalAgain, worth_another
-from idiograph.hal.ratelimit import SharedRate, SiteRate, retry_after, site, user_agent
+from idiograph.hal.ratelimit import Retries, SharedRate, SiteRate, Tell, retry_after, site, user_agent
 from idiograph.hal.records import pdf_name
-from idiograph.recipe import DownloadRecipe
+from idiograph.recipe import DownloadRecipe, without_passwords
 from idiograph.runner import DIED
 from idiograph.store import new_file
 
@@ -67,22 +67,26 @@ class Stopped(Exception):
 class Fetcher:
     """Fetches one file at a time for each thread that asks, gently."""
 
+    tell: Tell | None = None  # hears why a site is asked again
+
     def __init__(self, out: Path, work: Path, recipe: DownloadRecipe, pace: SiteRate, stop: threading.Event) -> None:
         self.out, self.work, self.recipe, self.pace, self.stop = out, work, recipe, pace, stop
         self.client = connect_to_sites(recipe)
 
     def fetch(self, wanted: WantedFile) -> FetchEntry:
         """A file, or the reason why there is none."""
-        wait, plain = self.recipe.backoff, FetchEntry(wanted.halid, wanted.version, wanted.url)
-        caller = stamina.RetryingCaller(self.recipe.attempts, None, wait, 30 * wait, wait)
+        plain = FetchEntry(wanted.halid, wanted.version, wanted.url)
+        retries = Retries(self.recipe.attempts, self.recipe.backoff, self.tell, self.stop.wait)
         try:
-            size, checksum = caller(worth_another, self.attempt, wanted)
+            size, checksum = retries.ask(site(wanted.url), partial(self.attempt, wanted), worth_another)
         except Failed as error:
             return replace(plain, reason=error.reason, detail=error.detail)
         except AskHalAgain as error:
             return replace(plain, reason=str(error), detail=error.detail)
         except httpx2.RemoteProtocolError as error:
             return replace(plain, reason="cut off", detail=str(error))
+        except PrivateAddress as error:
+            return replace(plain, reason="private address", detail=str(error))
         except (httpx2.InvalidURL, httpx2.UnsupportedProtocol, UnicodeError) as error:
             return replace(plain, reason="leads nowhere", detail=str(error))
         except httpx2.HTTPError as error:
@@ -94,6 +98,8 @@ class Fetcher:
         url = wanted.url
         for _ in range(HOPS):
             where = site(url)
+            if not self.recipe.allow_private:
+                refuse_private(url, resolve=not self.recipe.proxy)
             with self.pace.connection(where, self.recipe.per_host):
                 self.pace.wait(where)
                 if self.stop.is_set():
@@ -103,7 +109,7 @@ class Fetcher:
                         self.check(response, where)
                         return self.save(response, pdf_name(wanted.halid))
                     url = str(response.next_request.url)
-        raise Failed("too many redirects", url)
+        raise Failed("too many redirects", without_passwords(url))
 
     def check(self, response: httpx2.Response, where: str) -> None:
         """Whether the status and the length promise a file that we want."""

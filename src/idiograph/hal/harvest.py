@@ -13,20 +13,21 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
 import httpx2
-import stamina
 
 from idiograph.errors import ArtifactError, InputError, ServiceError
 from idiograph.hal import query
+from idiograph.hal.addresses import PrivateAddress, refuse_private
 from idiograph.hal.licence import permits
 from idiograph.hal.metadata import JUNK, Unfit, first_text, readable_header, record_with_header
-from idiograph.hal.ratelimit import SiteRate, retry_after, user_agent
+from idiograph.hal.ratelimit import Retries, SiteRate, Tell, retry_after, user_agent
 from idiograph.hal.records import KIND, MAKE, Record, published_moment, record_ids, to_line
-from idiograph.recipe import HarvestRecipe
+from idiograph.recipe import HarvestRecipe, without_passwords
 from idiograph.runner import Progress
 from idiograph.store import (
     LEDGER,
@@ -85,8 +86,9 @@ class Plan:
     asked: Mapping[str, Any]
 
 
-def harvest(out: Path, recipe: HarvestRecipe, progress: Progress | None = None) -> Manifest:
-    """Fill `out` with the records that the recipe asks for; a second call goes on, or finds nothing left to do."""
+def harvest(out: Path, recipe: HarvestRecipe, progress: Progress | None = None, tell: Tell | None = None) -> Manifest:
+    """Fill `out` with the records that the recipe asks for; a second call goes on, or finds nothing left to do. `tell` hears
+    why the archive is asked again."""
     with explain_failed_writes(out), locked_folder(out):
         plan = read_plan(out, recipe)
         if plan is None and recipe.since != LAST and any(path.name[0] != "." for path in out.iterdir()):
@@ -94,7 +96,7 @@ def harvest(out: Path, recipe: HarvestRecipe, progress: Progress | None = None) 
         since = plan.since if plan else start_of_window(out, recipe)
         query.check_window(since, recipe.until)
         with connect_to_hal(recipe) as client:
-            return fill_folder(out, plan, HalSearch(client, recipe, since), progress)
+            return fill_folder(out, plan, HalSearch(client, recipe, since, tell), progress)
 
 
 def connect_to_hal(recipe: HarvestRecipe) -> httpx2.Client:
@@ -105,7 +107,18 @@ def connect_to_hal(recipe: HarvestRecipe) -> httpx2.Client:
         follow_redirects=True,
         proxy=recipe.proxy or None,
         trust_env=False,
+        event_hooks={"request": [partial(refuse_private_redirect, httpx2.URL(recipe.server).host)]},
     )
+
+
+def refuse_private_redirect(server: str, request: httpx2.Request) -> None:
+    """The archive that the user has named may lie in a private network; it sends nobody into another one."""
+    if request.url.host == server:
+        return
+    try:
+        refuse_private(str(request.url))
+    except PrivateAddress as error:
+        raise ServiceError(f"{server} sends us to a private address ({error}); check --server") from error
 
 
 def fill_folder(out: Path, plan: Plan | None, search: "HalSearch", progress: Progress | None) -> Manifest:
@@ -136,8 +149,8 @@ def begin_harvest(out: Path, recipe: HarvestRecipe, since: str, date: str) -> Pl
 class HalSearch:
     """One query, asked a page at a time over one connection."""
 
-    def __init__(self, client: httpx2.Client, recipe: HarvestRecipe, since: str) -> None:
-        self.client, self.recipe, self.since = client, recipe, since
+    def __init__(self, client: httpx2.Client, recipe: HarvestRecipe, since: str, tell: Tell | None = None) -> None:
+        self.client, self.recipe, self.since, self.tell = client, recipe, since, tell
         self.url, self.parameters = query.address(recipe), query.query_parameters(recipe, since)
         self.pace = SiteRate(recipe.interval)
         self.passed: set[str] = set()
@@ -152,15 +165,14 @@ class HalSearch:
 
     def ask_patiently(self, cursor: str) -> HalPage:
         """Ask, and ask again after a failure that may pass."""
-        wait = self.recipe.backoff
-        caller = stamina.RetryingCaller(self.recipe.attempts, None, wait, 60 * wait, wait)
+        retries = Retries(self.recipe.attempts, self.recipe.backoff, self.tell)
         try:
-            return caller(worth_another, self.ask, cursor, cursor != START)
+            return retries.ask("the archive", partial(self.ask, cursor, cursor != START), worth_another)
         except (AskHalAgain, httpx2.HTTPError) as error:
             reason = str(error) or type(error).__name__
             hint = "run the same command again: it goes on where it stopped"
             raise ServiceError(
-                f"{self.url} failed {self.recipe.attempts} times, at last with: {reason}; {hint}"
+                f"{without_passwords(self.url)} failed {self.recipe.attempts} times, at last with: {reason}; {hint}"
             ) from error
 
     def ask(self, cursor: str, known_good: bool) -> HalPage:
@@ -182,9 +194,11 @@ class HalSearch:
         if "/docs" in response.url.path and response.history:
             raise InputError(f"HAL has no portal or collection '{self.recipe.portal}'; one looks like 'tel' or 'INRIA'")
         if code in (408, 425, 429) or code >= 500:
-            raise AskHalAgain(f"status {code}", retry_after(response.headers.get("retry-after")))
+            raise AskHalAgain(f"HTTP {code}", retry_after(response.headers.get("retry-after")))
         if code != 200:
-            raise ServiceError(f"{response.url} answered with status {code}; check --server and --query")
+            raise ServiceError(
+                f"{without_passwords(str(response.url))} answered with status {code}; check --server and --query"
+            )
 
     def raise_refusal(self, error: Any, known_good: bool) -> None:
         """HAL answers a bad query with status 200 and an error, and also what went wrong on its own side.
@@ -308,8 +322,11 @@ class PageJournal:
                   "pages": sum(1 for entry in entries if "shard" in entry), "found": entries[-1]["found"]}  # fmt: skip
         if unread := sum(len(entry.get("unread_tei", ())) for entry in entries):
             counts["unread_tei"] = unread  # records made of the arrays alone
-        inputs = {"server": query.address(recipe), "until": query.earlier(recipe.until, self.plan.started)}
-        manifest = seal(self.out, Manifest(KIND, recipe.model_dump(mode="json"), inputs, counts, dict(dropped)))
+        inputs = {
+            "server": without_passwords(query.address(recipe)),
+            "until": query.earlier(recipe.until, self.plan.started),
+        }
+        manifest = seal(self.out, Manifest(KIND, recipe.as_stored(), inputs, counts, dict(dropped)))
         (self.out / PLAN).unlink()
         return manifest
 
@@ -324,7 +341,7 @@ def convert_documents(docs: list[Any], recipe: HarvestRecipe) -> tuple[list[Reco
             record = record_with_header(doc, header, recipe.roles)
             if not permits(recipe.licence, record.licence):
                 raise Unfit("licence not chosen")
-            records.append(record)
+            records.append(replace(record, url=without_passwords(record.url), uri=without_passwords(record.uri)))
         except Unfit as error:
             dropped.append([name_dropped_document(doc), str(error)])
         else:
@@ -348,7 +365,7 @@ def server_time(date: str) -> str:
 
 def recipe_as_stored(recipe: HarvestRecipe) -> dict[str, Any]:
     """What the recipe asks for, as it looks after a journey through JSON."""
-    whole = recipe.model_dump(mode="json")
+    whole = recipe.as_stored()
     return {key: whole[key] for key in ASKED}
 
 
@@ -357,7 +374,10 @@ def read_plan(out: Path, recipe: HarvestRecipe) -> Plan | None:
     path = out / PLAN
     if not path.is_file():
         return None
-    plan = Plan(**json.loads(path.read_text(encoding="utf-8")))
+    try:
+        plan = Plan(**json.loads(path.read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError) as error:
+        raise ArtifactError(f"'{path}' is damaged ({error}); remove '{out}' and harvest again: {MAKE}") from error
     differing = next(differences(plan.asked, recipe_as_stored(recipe), ASKED), None)
     if differing:
         hint = "finish it with the same options, or choose another -o"

@@ -150,7 +150,7 @@ def unique(authors: Sequence[Signature]) -> dict[str, Signature]:
 def person_number(number: str) -> str:
     """The person in `form-person`; older TEI has the person alone."""
     person = number.rpartition("-")[2]
-    return person if person.isascii() and person.isdigit() and int(person) else NOBODY
+    return person if person.isascii() and person.isdigit() and person.strip("0") else NOBODY
 
 
 def affiliations(doc: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:

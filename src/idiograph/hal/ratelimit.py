@@ -1,16 +1,18 @@
 """How to be a good guest on a server: who we are, how often we ask, how long we wait. Speaks to no server itself."""
 
 import fcntl
+import random
 import re
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import IO
+from typing import IO, TypeVar
 from urllib.parse import urlsplit
 from uuid import uuid4
 
@@ -21,6 +23,8 @@ LONGEST_RETRY_AFTER = 300.0  # seconds; a server that asks for more is asked aga
 SECONDS_BETWEEN_LOOKS = 0.01  # seconds between two looks at a lock that another process holds
 
 Sleep = Callable[[float], object]
+Tell = Callable[[str], None]  # a line for whoever waits
+T = TypeVar("T")
 
 
 def user_agent(contact: str) -> str:
@@ -58,6 +62,42 @@ def retry_after(value: str | None, now: Callable[[], datetime] = lambda: datetim
         return min(max((when - now()).total_seconds(), 0.0), LONGEST_RETRY_AFTER)
     except (TypeError, ValueError):
         return 0.0
+
+
+def server_reason(error: Exception) -> str:
+    """What a failed request failed with, in a few words."""
+    return str(error) or type(error).__name__
+
+
+@dataclass(frozen=True, slots=True)
+class Retries:
+    """How often a server is asked again, after how long, and whom to tell: after `backoff` seconds, then after twice as many
+    each time, up to thirty times that."""
+
+    attempts: int
+    backoff: float
+    tell: Tell | None = None
+    sleep: Sleep = time.sleep
+
+    def ask(self, who: str, question: Callable[[], T], worth_another: Callable[[Exception], bool | float]) -> T:
+        """The answer of a server, or what it failed with at last. `worth_another` may know how many seconds it asks for."""
+        for attempt in range(1, self.attempts + 1):
+            try:
+                return question()
+            except Exception as error:
+                again = worth_another(error)
+                if not again or attempt == self.attempts:
+                    raise
+                wait = self.seconds(attempt) if again is True else float(again)
+                if self.tell:
+                    reason = f"{server_reason(error)}; waiting {wait:.0f} s, try {attempt + 1} of {self.attempts}"
+                    self.tell(f"{who} did not answer: {reason}")
+                self.sleep(wait)
+        raise AssertionError("no attempt was allowed")
+
+    def seconds(self, attempt: int) -> float:
+        """How long to wait after this attempt; not to the second, so that a crowd does not come back together."""
+        return min(self.backoff * 2 ** (attempt - 1), 30 * self.backoff) + self.backoff * random.random()
 
 
 class SiteRate:

@@ -1,11 +1,10 @@
 """A library of known texts: add, replace, delete, search. A search finds candidates from a few bytes a passage and scores
 these exactly; or it scores everything. A change is there as a whole or not at all, also after a kill."""
 
-import json
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -35,7 +34,7 @@ from idiograph.index.quantize import QuantizedPatches, from_bytes, join_packed, 
 from idiograph.index.tables import BROKEN, IndexState, IndexTables, end_to_end, new_change
 from idiograph.recipe import IndexRecipe
 from idiograph.runner import Progress
-from idiograph.store import locked_folder, write_json
+from idiograph.store import change_folder, locked_folder, read_sealed_json, write_sealed_json
 from idiograph.style.model import Style
 from idiograph.style.patches import Patches
 from idiograph.style.tokens import Floats, Ints
@@ -43,6 +42,7 @@ from idiograph.text.language import UNKNOWN
 from idiograph.types import Document
 
 MAX_BYTES_IN_MEMORY = 8 * 2**30  # packed vectors up to this size are kept in memory once everything has been scored
+NOTES = ".notes"  # hidden: what is learned from an index is no part of it, and each note has its own checksum
 EVERYTHING = Filter()
 T = TypeVar("T")
 
@@ -166,7 +166,7 @@ class Index:
         with locked_folder(self.folder):
             for left in self.folder.glob(f"{TEMPORARY}*"):
                 shutil.rmtree(left)  # of a run that was killed
-            with TemporaryDirectory(prefix=TEMPORARY, dir=self.folder) as room:
+            with TemporaryDirectory(prefix=TEMPORARY, dir=self.folder) as room, change_folder(self.folder):
                 yield Path(room)
 
     @cached_property
@@ -387,19 +387,24 @@ class Index:
         if not len(self):
             raise InputError(f"index '{self.where}' is empty; add documents: idiograph index CORPUS -o INDEX --add")
 
-    def read_note(self, name: str) -> Any | None:
-        """What `write_note` wrote, or None."""
+    def read_note(self, name: str) -> dict[str, Any] | None:
+        """What `write_note` wrote; None if there is nothing, or nothing that is as it was written."""
         if self.tables.remote:
             return self.tables.read_note(name)
-        path = self.folder / f"{name}.json"
-        return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
+        path = self.folder / NOTES / f"{name}.json"
+        try:
+            return read_sealed_json(path, "learn it again") if path.is_file() else None
+        except ArtifactError:
+            return None
 
-    def write_note(self, name: str, value: Any) -> None:
-        """Keep something learned from the index beside it, as JSON."""
+    def write_note(self, name: str, value: Mapping[str, Any]) -> None:
+        """Keep something learned from the index in it, as JSON; where that cannot be written it is learned anew."""
         if self.tables.remote:
             self.tables.write_note(name, value)
-        else:
-            write_json(self.folder / f"{name}.json", value)
+            return
+        with suppress(OSError):
+            (self.folder / NOTES).mkdir(exist_ok=True)
+            write_sealed_json(self.folder / NOTES / f"{name}.json", value)
 
 
 def index_without(only: Filter | None, documents: Sequence[str]) -> Filter:

@@ -17,7 +17,7 @@ from idiograph.mining.leaks import HeldOutSpans, SpanPrints, span_prints
 from idiograph.mining.split import PEOPLE_FILE, SPLITS, UNDECIDED, PeopleSplits, hash_person
 from idiograph.mining.triplets import ROLES, configurations, read_rows, splits
 from idiograph.runner import Progress
-from idiograph.store import MANIFEST, read_manifest
+from idiograph.store import find_manifest
 from idiograph.types import fields_of
 
 ROWS_PER_BATCH = 2048  # rows looked at together
@@ -98,7 +98,7 @@ class _Side:
 def audit_triplets(folder: Path, progress: Progress | None = None) -> Audit:
     """Look at every triplet of a folder."""
     sides: dict[str, _Side] = defaultdict(_Side)
-    purity = []
+    purity, recipe = [], _recipe(folder)
     for name in configurations(folder):
         check = _Check(name)
         for split in splits(folder, name):
@@ -110,7 +110,6 @@ def audit_triplets(folder: Path, progress: Progress | None = None) -> Audit:
         purity.append(check.result())
     present = [split for split in SPLITS if split in sides]
     overlaps = tuple(_overlap(a, sides[a], b, sides[b]) for a, b in combinations(present, 2))
-    recipe = _recipe(folder)
     faults = (*_leaks(overlaps), *_strays(folder, sides), *_impurities(purity, recipe.get("negatives") == "any"))
     sizes = {split: _sizes(sides[split]) for split in present}
     preset = "as published" if not recipe else "paper" if recipe.get("split") == "triplet" else "sound"
@@ -118,9 +117,8 @@ def audit_triplets(folder: Path, progress: Progress | None = None) -> Audit:
 
 
 def _recipe(folder: Path) -> Mapping[str, Any]:
-    if not (folder / MANIFEST).is_file():
-        return {}
-    return read_manifest(folder, "triplets", "idiograph mine CORPUS -o FOLDER").recipe
+    manifest = find_manifest(folder)
+    return manifest.recipe if manifest else {}
 
 
 def _triplet_batches(folder: Path, name: str, split: str) -> Iterator[list[dict[str, Any]]]:

@@ -151,7 +151,7 @@ def choose_moves(
 
     links: Ties = csr_array(ties @ membership(group))
     links.sort_indices()
-    row = np.repeat(np.arange(len(group)), np.diff(np.asarray(links.indptr)))
+    row = np.repeat(np.arange(len(group)), np.diff(np.asarray(links.indptr, np.int64)))
     column, strength = np.asarray(links.indices), np.asarray(links.data)
     size = np.bincount(group, weight).astype(np.float64)
     own = column == group[row]

@@ -20,7 +20,7 @@ from idiograph.mining.split import PEOPLE_FILE, SPLITS, PeopleSplits, Splits, ha
 from idiograph.mining.triplets import ROLES, configurations, read_rows, splits
 from idiograph.runner import Workers
 from idiograph.seeded import hash_text
-from idiograph.store import fingerprint
+from idiograph.store import find_manifest, fingerprint
 from idiograph.text.words import BARE_WORD
 
 MIN_SENTENCE_WORDS = 8
@@ -256,4 +256,7 @@ def people_of_rows(folder: Path) -> PeopleSplits:
 
 def fingerprint_folders(folders: Sequence[Path], what: str = "apart from") -> dict[str, str]:
     """What identifies these triplets in a manifest."""
-    return {f"{what} {folder}": fingerprint(folder) for folder in folders}
+    manifests = {folder: find_manifest(folder) for folder in folders}
+    return {
+        f"{what} {folder}": found.fingerprint if found else fingerprint(folder) for folder, found in manifests.items()
+    }

@@ -89,7 +89,7 @@ def work_folder(out: Path, inputs: Mapping[str, str], recipe: MineRecipe) -> Ite
     folder = out.parent / f".{out.name}.work"
     plan = json.dumps([WORK_FOLDER_VERSION, inputs, recipe.model_dump()])
     with locked_folder(folder):
-        if not (folder / "plan.json").is_file() or json.loads((folder / "plan.json").read_text()) != plan:
+        if read_work_plan(folder / "plan.json") != plan:
             clear_folder(folder)
             write_json(folder / "plan.json", plan)
         try:
@@ -98,6 +98,14 @@ def work_folder(out: Path, inputs: Mapping[str, str], recipe: MineRecipe) -> Ite
             discard_draft(folder)
             raise
         discard_draft(folder)
+
+
+def read_work_plan(path: Path) -> str:
+    """What a work folder was begun for; nothing where that cannot be read."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return ""
 
 
 def discard_draft(folder: Path) -> None:

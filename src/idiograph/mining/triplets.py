@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from idiograph.errors import ArtifactError, InputError
-from idiograph.mining.split import SPLITS
-from idiograph.store import MANIFEST
+from idiograph.mining.split import PEOPLE_FILE, SPLITS
+from idiograph.store import MANIFEST, find_manifest
 from idiograph.types import Span, Triplet
 
 if TYPE_CHECKING:  # who only reads triplets does not load what draws them
@@ -55,10 +55,16 @@ def configurations(folder: Path) -> list[str]:
 def locate_triplets(path: Path, names: Sequence[str] = ()) -> tuple[Path, list[str]]:
     """The folder of triplets that a path leads to, and which of its configurations: those in `names`, or all.
 
-    The path of one configuration, such as `triplets/base-4`, stands for that one.
+    The path of one configuration, such as `triplets/base-4`, stands for that one. A folder of ours must be as it was written.
     """
-    if any(path.glob("*.parquet")) and not (path / MANIFEST).exists() and set(names) <= {path.absolute().name}:
+    if (
+        any(each.name != PEOPLE_FILE for each in path.glob("*.parquet"))
+        and not (path / MANIFEST).exists()
+        and set(names) <= {path.absolute().name}
+    ):
+        find_manifest(path.absolute().parent)
         return path.absolute().parent, [path.absolute().name]
+    find_manifest(path)
     return path, list(names) or configurations(path)
 
 
@@ -140,10 +146,12 @@ def line_passages(place: str, line: str) -> list[Passage]:
     try:
         row = json.loads(line)
         texts = {"anchor": [row["anchor"]], "positive": [row["positive"]], "negative": row.get("negative", [])}
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise InputError(f"{place}: not a triplet ({error!r}); give it 'anchor', 'positive', 'negative'") from error
     if isinstance(texts["negative"], str):
         texts["negative"] = [texts["negative"]]
+    if not all(isinstance(text, str) for some in texts.values() for text in some):
+        raise InputError(f"{place}: not a triplet (a text is none); give it 'anchor', 'positive', 'negative' as texts")
     author = row.get("author", place)
     authors = {"anchor": author, "positive": author, "negative": row.get("negative_author", f"{place}: others")}
     documents = {role: str(row.get(f"{role}_document", f"{place}: {role}")) for role in texts}

@@ -19,7 +19,7 @@ from sentence_transformers.multi_vector_encoder.modules import MultiVectorMask
 from torch import Tensor, nn
 
 from idiograph.encoder.pieces import Pieces
-from idiograph.errors import ModelError
+from idiograph.errors import MissingLibrary, ModelError
 from idiograph.neural import layers as modules
 from idiograph.neural.layers import PatchPooling
 from idiograph.runner import Progress
@@ -59,8 +59,11 @@ class TorchEncoder:
         try:
             with quiet():
                 model = open_ours(source) if is_ours(source) else adopt(source)
-        except (OSError, ValueError, KeyError, RuntimeError, ImportError) as error:
+        except (ModelError, MissingLibrary):
+            raise
+        except Exception as error:  # what a damaged file makes of four libraries has no common name
             raise ModelError(f"model '{source}' cannot be opened: {first_line(error)}") from error
+        refuse_nan(model, source)
         found = cls(model, short_name(source), find_prompt(model, source) if prompt is None else prompt)
         if is_ours(source) and model.similarity_fn_name == "maxsim":
             found.saved_score = "maxsim"
@@ -314,5 +317,12 @@ def short_name(source: str) -> str:
     return path.parent.name.replace("_", "-") if path.name == "model" else path.name
 
 
+def refuse_nan(model: nn.Module, source: str) -> None:
+    """Refuse weights with which no text can be read."""
+    for name, values in model.state_dict().items():
+        if values.is_floating_point() and not torch.isfinite(values).all():
+            raise ModelError(f"model '{source}' cannot be opened: {name} holds values that are no numbers")
+
+
 def first_line(error: BaseException) -> str:
-    return str(error).strip().split("\n")[0][:300]
+    return (str(error).strip() or type(error).__name__).split("\n")[0][:300]

@@ -22,7 +22,7 @@ from idiograph.pdf.grobid import Grobid
 from idiograph.pdf.sandbox import EmbeddedExtractor, embedded_name, extract_alone
 from idiograph.recipe import ExtractRecipe
 from idiograph.runner import Failure, Progress, Workers, shard
-from idiograph.store import MANIFEST, Manifest, ShardedFolder, make_folder, new_file, read_manifest
+from idiograph.store import MANIFEST, Manifest, ShardedFolder, find_stage, make_folder, new_file, read_manifest
 
 KIND = "tei"
 MAKE = "idiograph extract PDFS -o FOLDER"
@@ -75,8 +75,8 @@ def extract(
 
 def pdf_fingerprint(pdfs: Path) -> dict[str, str]:
     """The fingerprint of the PDFs, if `download` made them."""
-    is_ours = (pdfs / MANIFEST).is_file()
-    return {"pdf": read_manifest(pdfs, "pdf", "idiograph download RECORDS -o FOLDER").fingerprint} if is_ours else {}
+    manifest = find_stage(pdfs)
+    return {manifest.kind: manifest.fingerprint} if manifest else {}
 
 
 def remove_orphans(out: Path, orphans: list[ExtractEntry], prune: bool) -> None:
@@ -238,9 +238,10 @@ def conclude_extraction(
         done = [entry for name, size in sizes.items() if (entry := entries.get(name)) and entry.bytes == size]
         dropped = Counter(entry.reason for entry in done if entry.status != 200)
         counts = {"pdfs": len(sizes), "tei": len(done) - dropped.total()}
-        manifest = Manifest(KIND, recipe.model_dump(mode="json"), inputs, counts, dict(sorted(dropped.items())))
+        manifest = Manifest(KIND, recipe.as_stored(), inputs, counts, dict(sorted(dropped.items())))
         if len(done) < len(sizes):
             return manifest
-        sealed = folder.seal(done, manifest)
+        known = {result_name(entry.name, entry.status): entry.sha256 for entry in done if entry.sha256}
+        sealed = folder.seal(done, manifest, known)
         folder.forget_shards()
         return sealed

@@ -16,7 +16,7 @@ import httpx2
 
 from idiograph.errors import InputError, ServiceError
 from idiograph.pdf import Extraction
-from idiograph.recipe import ExtractRecipe
+from idiograph.recipe import ExtractRecipe, without_passwords
 from idiograph.xml import MAX_BYTES, parse_xml, tag_name
 
 POOL = 10  # engines of a server that does not say: the default of its configuration
@@ -71,10 +71,12 @@ class Grobid:
     def meet(self, url: str) -> Server:
         """A server that is ready, or an error that says what to do."""
         if not url.startswith(("http://", "https://")):
-            raise InputError(f"'{url}' is not the address of a GROBID server; write it like http://localhost:8070")
+            raise InputError(
+                f"'{without_passwords(url)}' is not the address of a GROBID server; write it like http://localhost:8070"
+            )
         problem = self.await_ready(url)
         if problem:
-            raise ServiceError(f"the GROBID server {url} is not ready ({problem}); {START}")
+            raise ServiceError(f"the GROBID server {without_passwords(url)} is not ready ({problem}); {START}")
         pool = self.pool(url)
         slots = min(self.recipe.workers or pool, pool)
         return Server(url, self.version(url), slots, slots)
@@ -186,7 +188,7 @@ class Grobid:
             return Extraction(413, reason="too large", detail=f"{size} bytes, more than {self.recipe.max_bytes}")
         deadline = time.monotonic() + 2 * self.recipe.timeout  # of which half may pass before the first byte
         with pdf.open("rb") as file:
-            form = {"input": (f"{pdf.stem}.pdf", file, "application/pdf")}
+            form = {"input": ("document.pdf", file, "application/pdf")}  # a name on disk need not be text
             request = {"data": options, "files": form, "headers": {"Accept": "application/xml"}}
             with self.client.stream("POST", url, **request) as response:
                 return judge_answer(response.status_code, read_tei_body(response, deadline))

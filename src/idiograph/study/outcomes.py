@@ -3,6 +3,7 @@
 import io
 import json
 import zipfile
+import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -63,7 +64,16 @@ def read_outcome(path: Path) -> RunOutcome:
             about = json.loads(archive.read("run.json"))
             with np.load(io.BytesIO(archive.read("arrays.npz"))) as arrays:
                 return RunOutcome(run_from_json(about["run"]), about["about"], dict(arrays))
-    except (zipfile.BadZipFile, KeyError, ValueError) as error:
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        OSError,
+        EOFError,
+        LookupError,
+        RuntimeError,
+        TypeError,
+        ValueError,
+    ) as error:
         raise ArtifactError(f"'{path}' is damaged ({error}); remove it, and the run is done again") from error
 
 

@@ -1,11 +1,12 @@
 """A table of the study: values with intervals, and beside them the published ones. As LaTeX, CSV and JSON."""
 
-import csv
 import io
 import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
+
+from idiograph.text.cells import PeopleCsv
 
 NAN = float("nan")
 
@@ -122,11 +123,11 @@ def escape_latex(text: str) -> str:
 def as_csv(table: Table) -> str:
     """One line a cell: row, column, value, interval, published."""
     buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow([table.label, "column", "value", "low", "high", "published"])
+    rows = PeopleCsv(buffer)
+    rows.row([table.label, "column", "value", "low", "high", "published"])
     for row in table.rows:
         for column, cell in zip(table.columns, row.cells, strict=True):
-            writer.writerow([row.label, column, *map(bare_number, (cell.value, cell.low, cell.high, cell.published))])
+            rows.row([row.label, column, *map(bare_number, (cell.value, cell.low, cell.high, cell.published))])
     return buffer.getvalue()
 
 

@@ -26,6 +26,7 @@ from idiograph.neural.training.validate import Probe, draw_probe, examine
 from idiograph.neural.triplets import drop_held_out_rows, triplets_from_rows
 from idiograph.presets import PRESETS
 from idiograph.recipe import TrainRecipe, make_recipe
+from idiograph.store import read_manifest
 
 GRAINS = ["whole", "word", "auto", "ngram:1", "ngram:3", "cluster:3", "learned:3"]
 
@@ -344,6 +345,53 @@ def test_a_finished_model_is_not_trained_over(backbones, source, tmp_path):
         train_model_on([source], tmp_path / "model", backbones["bert"], recipe(steps=1), device="cpu")
     train_model_on([source], tmp_path / "model", backbones["bert"], recipe(steps=2), device="cpu", overwrite=True)
     assert json.loads((tmp_path / "model" / "manifest.json").read_text())["counts"]["steps"] == 2
+
+
+def stop_at(step):
+    def stop(done: int, total: int | None, text: str) -> None:
+        if total and done == step:
+            raise KeyboardInterrupt
+
+    return stop
+
+
+def test_a_history_has_no_row_twice_after_a_run_was_stopped_and_went_on(backbones, source, held_out, tmp_path):
+    how = recipe(steps=6, save_every=2, log_every=1, validate_every=1)
+    given = {"valid": [held_out], "device": "cpu"}
+    with pytest.raises(KeyboardInterrupt):
+        train_model_on([source], tmp_path / "model", backbones["bert"], how, progress=stop_at(5), **given)
+    before = (tmp_path / "model" / "history.jsonl").read_text().splitlines()
+    assert json.loads(before[-1])["step"] > 4  # what came after the checkpoint was noted
+    with (tmp_path / "model" / "history.jsonl").open("a") as file:
+        file.write('{"step": 5, "lo')  # what a kill leaves
+    train_model_on([source], tmp_path / "model", backbones["bert"], how, **given)
+    rows = [json.loads(line) for line in (tmp_path / "model" / "history.jsonl").read_text().splitlines()]
+    assert [row["step"] for row in rows if "loss" in row] == [1, 2, 3, 4, 5, 6]
+    assert [row["step"] for row in rows if "score" in row] == [0, 1, 2, 3, 4, 5, 6]
+
+
+def test_a_run_that_is_killed_before_its_model_has_a_manifest_goes_on(backbones, source, tmp_path, monkeypatch):
+    def die(folder, manifest):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr("idiograph.neural.training.train.seal", die)
+        train_model_on([source], tmp_path / "model", backbones["bert"], recipe(steps=2), device="cpu")
+    train_model_on([source], tmp_path / "model", backbones["bert"], recipe(steps=2), device="cpu")
+    assert read_manifest(tmp_path / "model", "model", "train").counts["steps"] == 2
+    assert not (tmp_path / "model" / ".checkpoint").exists()
+
+
+def test_a_finished_model_stays_until_the_one_that_replaces_it_is_whole(backbones, source, tmp_path):
+    given = {"device": "cpu", "overwrite": True}
+    train_model_on([source], tmp_path / "model", backbones["bert"], recipe(steps=1), device="cpu")
+    how = recipe(steps=6, save_every=2)
+    with pytest.raises(KeyboardInterrupt):
+        train_model_on([source], tmp_path / "model", backbones["bert"], how, progress=stop_at(5), **given)
+    assert read_manifest(tmp_path / "model", "model", "train").counts["steps"] == 1
+    train_model_on([source], tmp_path / "model", backbones["bert"], how, **given)
+    assert read_manifest(tmp_path / "model", "model", "train").counts["steps"] == 6
+    assert [path.name for path in tmp_path.iterdir() if "model" in path.name] == ["model"]
 
 
 def test_a_folder_of_something_else_is_left_alone(backbones, source, tmp_path):

@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from idiograph.errors import ArtifactError, InputError
-from idiograph.store import MANIFEST, Manifest, draft, fingerprint, seal
+from idiograph.store import MANIFEST, Manifest, draft, find_manifest, fingerprint, seal
 
 LEFT_OUT = (MANIFEST, "history.jsonl", "calibration.json")  # what tells of one run, or of one model
 FOLDERS_LEFT_OUT = ("last", "checkpoint")
@@ -31,6 +31,7 @@ def average_models(
     if wording <= 0:
         raise InputError(f"the wording cannot count {wording:g} times; give a number above 0")
     for model in models:
+        find_manifest(model)
         if not any(model.glob("*.safetensors")):
             raise InputError(f"there is no model in '{model}'; name a folder that idiograph train wrote")
     if wording != 1 and not any(map(is_wording, models[0].rglob("*.safetensors"))):

@@ -23,7 +23,7 @@ from typing import Any
 from idiograph.errors import ArtifactError, InputError, ModelError, SpecError
 from idiograph.recipe import TrainRecipe, make_recipe
 from idiograph.runner import Failure, Progress, Workers
-from idiograph.store import locked_folder
+from idiograph.store import exchange_folders, locked_folder, read_ledger
 
 HALVING = 3  # one in three goes on, with three times the steps
 SPACE, DONE, BEST = "space.json", "trials.jsonl", "best"
@@ -243,8 +243,7 @@ def begin_search(output: Path, space: Space, search: SearchPlan) -> list[TrialOu
     if path.is_file() and path.read_text(encoding="utf-8") != text:
         raise ArtifactError(f"'{output}' holds another search; choose another -o, or give the same space and steps")
     path.write_text(text, encoding="utf-8")
-    rows = (output / DONE).read_text(encoding="utf-8").splitlines() if (output / DONE).is_file() else []
-    found = [json.loads(row) for row in rows]
+    found = read_ledger(output / DONE)
     return [TrialOutcome(SearchTrial(**row["trial"]), row["score"], row["measures"], row.get("step")) for row in found]
 
 
@@ -261,7 +260,6 @@ def keep_best(output: Path, best: TrialOutcome) -> None:
     """Move the best model to its place and remove the others."""
     winner = trial_folder(output, best.trial)
     if winner.is_dir():
-        shutil.rmtree(output / BEST, ignore_errors=True)
-        winner.rename(output / BEST)
+        exchange_folders(winner, output / BEST)
     for folder in output.glob("trial-*"):
         shutil.rmtree(folder)

@@ -25,10 +25,26 @@ from idiograph.neural.training.validate import draw_probe
 from idiograph.neural.triplets import Triplets, drop_held_out_rows, open_triplets
 from idiograph.recipe import TrainRecipe
 from idiograph.runner import Progress
-from idiograph.store import MANIFEST, Manifest, digest, locked_folder, seal, timestamp
+from idiograph.store import (
+    MANIFEST,
+    Manifest,
+    digest,
+    exchange_folders,
+    find_manifest,
+    hidden_name,
+    lock_place,
+    locked_folder,
+    make_folder,
+    read_ledger,
+    seal,
+    settle_exchange,
+    timestamp,
+    write_ledger,
+)
 from idiograph.style.model import Ranker
 
 CHECKPOINT, LAST, HISTORY = "checkpoint", "last", "history.jsonl"
+SPENT = ".checkpoint"  # what the checkpoint is called from when the model is written until its manifest is
 HELD_OUT = "row: a text, document or author-set of it is held out for validation or test"
 
 
@@ -54,7 +70,7 @@ def train_model_on(
     chosen = join_processes(device)
     recipe = recipe.model_copy(update={"backbone": str(backbone)})
     check_settings(recipe, teacher)
-    with output_lock(output, overwrite):
+    with output_lock(output, overwrite) as work:
         encoder = build_model(backbone, recipe)
         encoder.model.float().to(chosen)  # 16-bit weights cannot take small steps; autocast is for speed
         recipe = recipe.model_copy(update={"max_length": min(recipe.max_length, encoder.window)})
@@ -66,14 +82,15 @@ def train_model_on(
         batches = make_batches(encoder, parts, recipe, teacher)
         probes = {name: draw_probe(part, recipe.anchors, recipe.pool) for name, part in checks.items()}
         tell_progress(progress, "looking at the model before it is trained" if probes else "making ready")
-        with record_history(output, report_to, dict(recipe)) as log:
+        with record_history(work, report_to, dict(recipe)) as log:
             result = fit_model(
-                encoder.model, batches, recipe, probes=probes, folder=output / CHECKPOINT, progress=progress, log=log
+                encoder.model, batches, recipe, probes=probes, folder=work / CHECKPOINT, progress=progress, log=log
             )
         result = replace(result, left_out=sum(map(len, collections)) - sum(map(len, parts)))
         if process_rank() == 0:
-            save_models(encoder, recipe, result, output)
-            seal(output, model_manifest(recipe, sources, parts, result))
+            save_models(encoder, recipe, result, work)
+            seal(work, model_manifest(recipe, sources, parts, result))
+            shutil.rmtree(work / SPENT)
     return result
 
 
@@ -120,25 +137,32 @@ def collection_weights(recipe: TrainRecipe, parts: Sequence[Triplets]) -> tuple[
 
 
 @contextmanager
-def output_lock(output: Path, overwrite: bool) -> Iterator[None]:
-    """The output folder, for this run alone; what an unfinished run left there is kept."""
+def output_lock(output: Path, overwrite: bool) -> Iterator[Path]:
+    """The folder to train in, for this run alone; what an unfinished run left there is kept. A finished model stays in its
+    place while another one is trained beside it, and is exchanged for that one at the end."""
+    finished = (output / MANIFEST).is_file()
+    work = hidden_name(output) if finished else output
     if process_rank() > 0:
-        yield
+        yield work
         return
     if output.is_file():
         raise ArtifactError(f"'{output}' is a file; choose a folder for -o")
-    finished = (output / MANIFEST).is_file()
     if finished and not overwrite:
         raise ArtifactError(f"'{output}' is there already; choose another -o, or pass --overwrite")
-    foreign = output.is_dir() and any(output.iterdir()) and not finished and not (output / CHECKPOINT).is_dir()
-    if foreign:
+    begun = (output / CHECKPOINT).is_dir() or (output / SPENT).is_dir()
+    if output.is_dir() and any(output.iterdir()) and not finished and not begun:
         raise ArtifactError(f"'{output}' holds something else than a training run; choose another -o")
-    if finished:
-        shutil.rmtree(output)
-    with locked_folder(output):
-        (output / CHECKPOINT).mkdir(exist_ok=True)
-        yield
-    (output / ".lock").unlink(missing_ok=True)
+    make_folder(output.parent)
+    with lock_place(output):
+        settle_exchange(output)
+        with locked_folder(work):
+            if (work / SPENT).is_dir():  # of a run that was killed before its model had a manifest
+                (work / SPENT).rename(work / CHECKPOINT)
+            (work / CHECKPOINT).mkdir(exist_ok=True)
+            yield work
+        (work / ".lock").unlink(missing_ok=True)
+        if finished:
+            exchange_folders(work, output)
 
 
 def validation(sources: Sequence[Path], others: Sequence[Path]) -> dict[str, Triplets]:
@@ -165,24 +189,29 @@ def record_history(output: Path, report_to: Sequence[str], settings: Mapping[str
     if process_rank() > 0:
         yield lambda step, values: None  # noqa: ARG005
         return
-    with reporting(report_to, output, settings) as tell, (output / HISTORY).open("a", encoding="utf-8") as file:
+    path, begun = output / HISTORY, False
+    with reporting(report_to, output, settings) as tell:
 
         def log(step: int, values: Mapping[str, float]) -> None:
-            file.write(json.dumps({"step": step, **values}) + "\n")
-            file.flush()
+            nonlocal begun
+            if not begun:  # what came after the checkpoint that this run goes on from comes again
+                write_ledger(path, [row for row in read_ledger(path) if row["step"] < step])
+                begun = True
+            with path.open("a", encoding="utf-8") as file:
+                file.write(json.dumps({"step": step, **values}) + "\n")
             tell(step, values)
 
         yield log
 
 
 def save_models(encoder: TorchEncoder, recipe: TrainRecipe, result: Result, output: Path) -> None:
-    """Save the best weights as the model and the last ones beside it; what was only needed to resume goes."""
+    """Save the best weights as the model and the last ones beside it; what was only needed to resume steps aside."""
     last, best = merged_weights(result.last), merged_weights(snapshot(encoder.model, "cpu"))
     merge_adapters(encoder.model)
     for folder, state in ((output / LAST, last), (output, best)):
         encoder.model.load_state_dict(state)
         encoder.save(folder, recipe.patch, recipe.keep, recipe.score)
-    shutil.rmtree(output / CHECKPOINT)
+    (output / CHECKPOINT).rename(output / SPENT)
 
 
 def model_manifest(recipe: TrainRecipe, sources: Sequence[Path], parts: Sequence[Triplets], result: Result) -> Manifest:
@@ -204,7 +233,5 @@ def source_print(path: Path) -> str:
     """What identifies an input: the fingerprint in its manifest, or the hash of the file."""
     if path.is_file():
         return digest(path)
-    for folder in (path, path.parent):
-        if (folder / MANIFEST).is_file():
-            return json.loads((folder / MANIFEST).read_text(encoding="utf-8")).get("fingerprint", "")
-    return ""
+    manifests = (find_manifest(folder) for folder in (path, path.parent))
+    return next((found.fingerprint for found in manifests if found), "")

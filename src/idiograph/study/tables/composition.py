@@ -1,6 +1,5 @@
 """What a study is made of: triplets by configuration and split, writers, and how long spans are."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -8,6 +7,7 @@ import numpy as np
 
 from idiograph.evaluate.published import AUTHOR_SETS, TRIPLETS
 from idiograph.mining.benchmark import Benchmark
+from idiograph.store import MAKE, read_manifest
 from idiograph.study.outcomes import Sample, StudyOutcomes
 from idiograph.study.table import NAN, Cell, Table, TableRow
 
@@ -16,7 +16,7 @@ SPLITS = ("train", "valid", "test")
 
 def counts_of(folder: Path) -> dict[str, dict[str, int]]:
     """What a triplet folder says of itself: configuration → split → triplets."""
-    return json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["counts"]
+    return dict(read_manifest(folder, "triplets", MAKE["triplets"]).counts)
 
 
 def composition(counts: Mapping[str, Mapping[str, Mapping[str, int]]]) -> Table:
