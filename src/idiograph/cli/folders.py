@@ -17,7 +17,7 @@ def check_command(
     folders: Annotated[list[Path], typer.Argument(help="Folders that a command wrote: a corpus, an index, a model, …")],
     as_json: AsJson = False,
 ) -> None:
-    """Read every file of finished folders again and compare it with its checksum."""
+    """Read finished folders again and compare every checksum."""
     found = [check_folder(folder) for folder in folders]
     say(found, as_json, lambda: print_checked(found))
     if damaged := [each for each in found if each["faults"]]:
