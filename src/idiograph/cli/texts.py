@@ -329,7 +329,7 @@ def mine_command(
     overwrite: Overwrite = False,
     as_json: AsJson = False,
 ) -> None:
-    """Draw triplets of passages from a corpus, split by groups of co-authors. Anchor and positive have one author-set and two
+    """Draw triplets from a corpus, split by groups of co-authors. Anchor and positive have one author-set and two
     documents. First it says who is in which split and what is lost; that takes seconds."""
     given: dict[str, Any] = {"per_document": per_document, "label": label, "lang": lang, "seed": seed}
     given |= {"rule": rule or None, "sentences": sentences or None, "negatives": negatives, "positives": positives}
