@@ -289,6 +289,8 @@ def kind_of_column(kind: pa.DataType) -> str:
         return f"Array({kind_of_column(kind.value_type)}, shape=({kind.list_size},))"
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         return f"List({kind_of_column(kind.value_type)})"
+    if pa.types.is_dictionary(kind):
+        return kind_of_column(kind.value_type)
     if pa.types.is_struct(kind):
         return "Struct({" + ", ".join(f"'{field.name}': {kind_of_column(field.type)}" for field in kind) + "})"
     return PLAIN_KINDS[str(kind).partition("[")[0]]
