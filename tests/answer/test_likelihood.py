@@ -1,6 +1,7 @@
 """Every measure of a likelihood ratio, against a second implementation: scikit-learn's, a brute force or another formula."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,13 +15,16 @@ from idiograph.answer.likelihood import (
     RIDGE,
     Calibration,
     Scored,
+    TopicDiscount,
     bounds_of_ratios,
     cross_fit,
     effective_count,
     fit_logistic,
     fit_scores,
+    learn_topic,
     posterior,
     ratio_in_words,
+    reach_of_writers,
     score_columns,
     times,
 )
@@ -314,3 +318,41 @@ def test_the_readers_odds_are_the_readers():
     assert posterior(1, 1) == pytest.approx(10 / 11)
     assert posterior(2, 0.01) == pytest.approx(0.5)
     assert times(2) == "100 times more likely if the same author"
+
+
+def topical_pairs(slope):
+    """Pairs whose ratio rises with the words they share, by one hand and by two alike."""
+    draw = np.random.default_rng(3)
+    same = np.arange(2000) % 2 == 0
+    topical = (np.arange(2000) % 4 == 1) & (draw.random(2000) < 0.5)
+    overlaps = np.exp(draw.normal(-3, 0.3, 2000) + np.where(topical | (same & (draw.random(2000) < 0.3)), 1.0, 0))
+    sizes = draw.uniform(2, 3, 2000)
+    excess = np.maximum((np.log(overlaps) + 3) / 0.3 - 1, 0)
+    ratios = 0.87 * (draw.normal(0, 1, 2000) + np.where(same, 1.0, -1.0)) + slope * excess  # calibrated at slope 0
+    return ratios, overlaps, Scored(ratios, sizes, same), ~topical
+
+
+def test_shared_words_take_off_what_they_were_seen_to_add():
+    found = [learn_topic(*topical_pairs(slope)) for slope in (0.0, 0.5, 1.0)]
+    assert [topic.slope for topic in found if topic] == pytest.approx([0.0, 0.5, 1.0], abs=0.1)
+
+
+def test_a_ratio_never_rises_with_the_shared_words_and_never_falls_under_one_for_them():
+    topic = TopicDiscount((-3.0, 0.0), 0.3, 0.4)
+    lowered = topic.lower(np.full(50, 1.2), np.linspace(0, 1, 50), np.full(50, 2.0))
+    assert (np.diff(lowered) <= 0).all()
+    assert lowered[0] == 1.2
+    assert lowered[-1] == 0
+    assert topic.lower([-0.7], [1.0], [2.0])[0] == -0.7
+
+
+def test_nothing_is_taken_off_where_too_few_pairs_by_two_hands_share_much():
+    ratios, overlaps, pairs, usual = topical_pairs(0.5)
+    few = np.r_[0:60]
+    assert learn_topic(ratios[few], overlaps[few], pairs.take(few), usual[few]) is None
+
+
+def test_bounds_are_those_of_the_people_not_of_the_passages():
+    known = replace(fit_scores(told(DIFFERENT, SAME), "s", "c"), low=-3.0, high=3.0)
+    bounded = reach_of_writers(known, 10, 80)
+    assert (bounded.low, bounded.high) == (-1.0, pytest.approx(np.log10(40)))

@@ -26,6 +26,10 @@ RIDGE = 1e-4  # keeps the weights finite where the two kinds do not overlap
 BOUND_GRID = np.arange(0.0, 12.005, 0.01)  # log10 LR at which bounds are looked for
 CURVE_POINTS = 65  # points of a curve that is not a straight line
 
+TOPIC_SLOPES = np.arange(0.0, 2.005, 0.02)  # log10 LR taken off per spread that are tried
+MIN_PAIRS_ON_ONE_TOPIC = 20  # by two hands, under which nothing was measured
+LEAST_OVERLAP = 0.005  # two texts that share nothing are as if they shared this
+
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
@@ -230,6 +234,79 @@ def cross_fit(pairs: Scored, writers: Sequence[frozenset[str]], method: str = "l
         learned = fit_scores(pairs.take(others), "", "other writers", method)
         ratios[places] = learned.ratios(pairs.scores[places], pairs.sizes[places])
     return ratios
+
+
+@dataclass(frozen=True, slots=True)
+class RatioCheck:
+    """What the ratios of a calibration were worth on pairs by writers of whom it knew nothing."""
+
+    pairs: str  # which: "150 words and more", "on one topic"
+    same: int
+    different: int
+    cllr: float
+    cllr_cal: float
+    auc: float
+
+
+@dataclass(frozen=True, slots=True)
+class TopicDiscount:
+    """What a ratio loses where two texts share more content words than texts by two hands usually do.
+
+    How many they usually share grows with the length: log overlap is `usual[0] + usual[1] * size`, give or take `spread`.
+    """
+
+    usual: tuple[float, float]
+    spread: float
+    slope: float  # log10 LR that is taken off for each spread above the usual
+
+    def excess(self, overlaps: ArrayLike, sizes: ArrayLike) -> Floats:
+        """How many spreads more than usual two texts share; 0 up to one spread."""
+        logs = np.log(np.maximum(np.asarray(overlaps, np.float64), LEAST_OVERLAP))
+        above = (logs - self.usual[0] - self.usual[1] * np.asarray(sizes, np.float64)) / self.spread
+        return np.maximum(above - 1, 0.0)
+
+    def lower(self, ratios: ArrayLike, overlaps: ArrayLike, sizes: ArrayLike) -> Floats:
+        """Ratios above 1, lowered by what was measured, but not under 1; others as they are."""
+        llr = np.asarray(ratios, np.float64)
+        return np.where(llr > 0, np.maximum(llr - self.slope * self.excess(overlaps, sizes), 0.0), llr)
+
+    @classmethod
+    def from_json(cls, saved: dict[str, Any]) -> "TopicDiscount":
+        return cls(**{**saved, "usual": tuple(saved["usual"])})
+
+
+def learn_topic(ratios: Floats, overlaps: Floats, pairs: Scored, usual: Bools) -> TopicDiscount | None:
+    """Learn from pairs with their log10 ratios what shared words take off; `usual` are those not chosen for their topic.
+
+    Pairs by two hands count as much if they were chosen for their topic as if not, and both together as much as pairs by
+    one. None where too few by two hands share more than usual.
+    """
+    logs, plain = np.log(np.maximum(overlaps, LEAST_OVERLAP)), usual & ~pairs.same
+    grade, start = np.polyfit(pairs.sizes[plain], logs[plain], 1)
+    spread = float((logs[plain] - start - grade * pairs.sizes[plain]).std()) or 1.0
+    found = TopicDiscount((float(start), float(grade)), spread, 0.0)
+    if ((found.excess(overlaps, pairs.sizes) > 0) & ~pairs.same).sum() < MIN_PAIRS_ON_ONE_TOPIC:
+        return None
+    weights = weights_of_groups([pairs.same, plain, ~usual & ~pairs.same])
+    signs = np.where(pairs.same, -log(10), log(10))
+    tried = [replace(found, slope=round(float(slope), 2)) for slope in TOPIC_SLOPES]
+    costs = [weights @ np.logaddexp(0, signs * each.lower(ratios, overlaps, pairs.sizes)) for each in tried]
+    return tried[int(np.argmin(costs))]
+
+
+def weights_of_groups(groups: Sequence[Bools]) -> Floats:
+    """Weights with which the first group counts as much as the others together, and each of those the same."""
+    first, *others = [group for group in groups if group.any()]
+    weights = first / first.sum()
+    for group in others:
+        weights = weights + group / group.sum() / len(others)
+    return weights
+
+
+def reach_of_writers(known: Calibration, same: int, writers: int) -> Calibration:
+    """Bounds that so few people support: `same` with pairs of their own, `writers` in all, no two pairs with one of them."""
+    low, high = -log10(max(same, 1)), log10(max(writers / 2, 1))
+    return replace(known, low=max(known.low, low), high=min(known.high, high))
 
 
 def ratio_in_words(llr: float) -> str:

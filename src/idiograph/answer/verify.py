@@ -8,11 +8,13 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
-from idiograph.answer.kinds import kind_of_papers, ranges_of_texts, unlike_ranges
+from idiograph.answer.kinds import known_kinds, ranges_of_texts, unlike_ranges
 from idiograph.answer.likelihood import (
     INCONCLUSIVE,
     Calibration,
+    RatioCheck,
     Scored,
+    TopicDiscount,
     effective_count,
     fit_scores,
     posterior,
@@ -32,6 +34,7 @@ from idiograph.answer.reference import (
 )
 from idiograph.corpus.corpus import Corpus
 from idiograph.errors import ArtifactError, InputError, ModelError
+from idiograph.rankers.background import BackgroundRates
 from idiograph.recipe import CalibrateRecipe
 from idiograph.runner import Progress
 from idiograph.store import add_sealed_json, read_sealed_json, timestamp
@@ -41,38 +44,72 @@ from idiograph.text.passages import count_words
 from idiograph.text.words import content_words, usual_overlap, word_overlap
 from idiograph.types import Document
 
-CALIBRATION_FILE = "calibration.json"
+CALIBRATION_FILE = "calibration.json"  # that somebody made of texts of their own
+CALIBRATIONS_BY_KIND = "calibrations"  # a folder beside the model, with a file for each kind that comes with it
 MAKE = "idiograph calibrate MODEL CORPUS"
-PAPERS_AND_ABSTRACTS = "papers"  # the kind of a calibration whose texts read like papers
-SHARE_OF_PAPERS = 0.9  # of a calibration's texts that must read like papers, to be one for papers
+SHARE_OF_KIND = 0.9  # of a calibration's texts that must be of one kind, for it to be a calibration of that kind
 SMALL_COLLECTION = CalibrateRecipe(per_author=10, different=4, lengths=(120, 240, 480, 1920))  # a few dozen texts
 
 
 @dataclass(frozen=True, slots=True)
 class PairCalibration:
-    """What pairs from a known corpus look like: their scores, and how many content words they share."""
+    """What pairs from a known corpus look like: their scores, and how many content words they share.
+
+    With a `background` the scores are not the model's, but those of words and letters against its rates.
+    """
 
     calibration: Calibration
     usual_overlap: float
     about: dict[str, Any] = field(default_factory=dict)  # preset, languages, kind of text, recipe, date
+    topic: TopicDiscount | None = None
+    background: BackgroundRates | None = None
+    checks: tuple[RatioCheck, ...] = ()
 
     def strange(self, texts: Sequence[str]) -> list[str]:
         """How texts differ in kind from those that this was learned from; nothing where they do not."""
-        if self.about.get("kind") == PAPERS_AND_ABSTRACTS:
-            return kind_of_papers().strange(texts)
+        if "kinds" in self.about:
+            return known_kinds().strange(texts)
+        if kind := known_kinds().named(self.about.get("kind") or ""):
+            return known_kinds().strange(texts, kind)
         return unlike_ranges(texts, self.about.get("register") or {})
+
+    def score(self, one: Sequence[str], two: Sequence[str], style: Style) -> float:
+        """How alike two collections of texts are, by what was calibrated."""
+        if self.background:
+            return float(self.background.compare(["\n\n".join(one)], ["\n\n".join(two)])[0, 0])
+        passages = [[p for text in each for p in text_passages(text)] for each in (one, two)]
+        return text_score(*map(style.encode, passages))
+
+    def llr(self, score: float, size: float, overlap: float) -> float:
+        """The log10 ratio of a score between texts of a size that share so many content words."""
+        ratio = self.calibration.llr(score, size)
+        return float(self.topic.lower([ratio], [overlap], [size])[0]) if self.topic else ratio
 
     def for_any_kind(self) -> "PairCalibration":
         """The same, giving a ratio for texts of any kind, with a note."""
         return replace(self, about={**self.about, "any_kind": True})
 
+    def for_no_kind(self) -> "PairCalibration":
+        """The same, asked about texts of none of the kinds that are known."""
+        return replace(self, about={**self.about, "kind": "", "kinds": [kind.name for kind in known_kinds().kinds]})
+
     def to_json(self) -> dict[str, Any]:
+        more = {"topic": self.topic, "background": self.background}
+        known = {name: asdict(part) for name, part in more.items() if part}
+        checks = {"checks": [asdict(check) for check in self.checks]} if self.checks else {}
         about = {"calibration": self.calibration.to_json(), "usual_overlap": self.usual_overlap}
-        return {**about, "about": self.about}
+        return {**about, "about": self.about, **known, **checks}
 
     @classmethod
     def from_json(cls, saved: dict[str, Any]) -> "PairCalibration":
-        return cls(Calibration.from_json(saved["calibration"]), saved["usual_overlap"], saved["about"])
+        return cls(
+            Calibration.from_json(saved["calibration"]),
+            saved["usual_overlap"],
+            saved["about"],
+            TopicDiscount.from_json(saved["topic"]) if saved.get("topic") else None,
+            BackgroundRates.from_json(saved["background"]) if saved.get("background") else None,
+            tuple(RatioCheck(**check) for check in saved.get("checks") or ()),
+        )
 
     def save(self, path: Path) -> None:
         add_sealed_json(path, self.to_json())
@@ -83,7 +120,8 @@ class Verdict:
     """What the comparison of two texts says. `same` is None where it abstains.
 
     `refusals` say why there is no ratio, if so: a ratio of 1. There is a probability where the reader gave prior odds, and
-    `checked` is what the ratio was checked on where a reference was given.
+    `checked` is what the ratio was checked on where a reference was given; without one `kind` is the kind of text whose
+    calibration gave it, and `checks` what that was checked on.
     """
 
     score: float
@@ -101,6 +139,8 @@ class Verdict:
     calibration: Calibration
     checked: PopulationCheck | None = None
     shares: tuple[MethodShare, ...] = ()
+    kind: str = ""
+    checks: tuple[RatioCheck, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -142,9 +182,10 @@ def score_known_pairs(pairs: Sequence[TextPair], ranker: Ranker, progress: Progr
 
 def kind_of_texts(texts: Sequence[str]) -> str:
     """The kind that nearly all of some texts are, where it is one that can be told; else ""."""
-    known = kind_of_papers()
-    like = sum(not known.strange([text]) for text in texts)
-    return PAPERS_AND_ABSTRACTS if texts and like >= SHARE_OF_PAPERS * len(texts) else ""
+    known = known_kinds()
+    counts = {kind.name: sum(known.accepts(kind, text) for text in texts) for kind in known.kinds}
+    best = max(counts, key=counts.__getitem__)
+    return best if texts and counts[best] >= SHARE_OF_KIND * len(texts) else ""
 
 
 def main_languages(pairs: Sequence[TextPair]) -> list[str]:
@@ -175,7 +216,7 @@ def open_calibration(path: Path, style: Style, preset: str = "sound") -> PairCal
     except (ValueError, KeyError, TypeError) as error:
         raise ArtifactError(f"calibration '{path}' cannot be read ({error}); make it again: {MAKE}") from error
     model = calibration.calibration.style
-    if model != style.fingerprint:
+    if model != style.fingerprint and not calibration.background:
         raise ModelError(f"calibration '{path}' is for model {model}, not {style.fingerprint}; calibrate: {MAKE}")
     if calibration.about.get("preset", preset) != preset:
         raise ModelError(
@@ -196,6 +237,21 @@ def calibration_of_model(style: Style, preset: str = "sound") -> PairCalibration
     if style.folder and (path := style.folder / CALIBRATION_FILE).is_file():
         return open_calibration(path, style, preset)
     return calibrate_on_anthology(style)
+
+
+def calibration_for_texts(style: Style, texts: Sequence[str], preset: str = "sound") -> PairCalibration:
+    """The calibration beside the model that is for such texts: somebody's own if they are like its texts, else that of
+    their kind. Where there is none for them, the one whose `strange` says why."""
+    own = calibration_of_model(style, preset) if has_own_calibration(style) else None
+    if own and not own.strange(texts):
+        return own
+    shipped = calibrations_by_kind(style)
+    kind = known_kinds().choose(texts)
+    if kind and kind.name in shipped:
+        return open_calibration(shipped[kind.name], style, preset)
+    if own or not shipped:
+        return own or calibrate_on_anthology(style)
+    return open_calibration(next(iter(shipped.values())), style, preset).for_no_kind()
 
 
 @lru_cache(maxsize=1)
@@ -235,22 +291,34 @@ def verify(
         joined = ["\n\n".join(each) for each in (one, two)]
         population = learn_population(read_reference(reference), joined)
         return verify_in_population(joined[0], joined[1], population, prior_odds)
-    passages = [[p for text in each for p in text_passages(text)] for each in (one, two)]
-    style = style or shipped_style()
+    for text in one + two:
+        text_passages(text)  # refuses what is too short
+    return verify_by_calibration(one, two, style or shipped_style(), known, prior_odds)
+
+
+def verify_by_calibration(
+    one: Sequence[str], two: Sequence[str], style: Style, known: PairCalibration | None, prior_odds: float | None
+) -> Verdict:
+    """Compare two collections of texts by a calibration; None for the one beside the model that is for such texts."""
+    texts = [*one, *two]
     refusals = [] if known or has_calibration(style) else ["no calibration lies beside the model"]
-    known = known or calibration_of_model(style)
-    score = text_score(*map(style.encode, passages))
+    known = known or calibration_for_texts(style, texts)
+    score = known.score(one, two, style)
     lengths = (sum(map(count_words, one)), sum(map(count_words, two)))
     size = float(effective_count(*lengths))
-    strange = known.strange(one + two)
+    strange = known.strange(texts)
     refusals += [] if known.about.get("any_kind") else strange
-    llr = 0.0 if refusals else known.calibration.llr(score, size)
     shared = word_overlap(*(content_words(" ".join(each)) for each in (one, two)))
+    llr = 0.0 if refusals else known.llr(score, size, shared)
     topical = shared > known.usual_overlap
-    notes = caveats_of(one + two, llr, size, shared if topical else None, known)
+    notes = caveats_of(texts, llr, size, shared if topical else None, known)
+    if not refusals:
+        notes += caveats_of_topic(known, known.calibration.llr(score, size), llr, shared)
     if strange and not refusals:
         notes.append(f"the texts are of another kind than those of the calibration ({'; '.join(strange)})")
-    about = {"overlap": shared, "topic_warning": topical, "lengths": lengths, "calibration": known.calibration}
+    kind = known_kinds().named(known.about.get("kind") or "")
+    about = {"kind": kind.says if kind else "", "checks": known.checks, "calibration": known.calibration}
+    about |= {"overlap": shared, "topic_warning": topical, "lengths": lengths}
     return conclude(score, llr, prior_odds, refusals=tuple(refusals), warnings=tuple(notes), **about)
 
 
@@ -308,7 +376,17 @@ def verify_each(pairs: Iterable[tuple[str, str]], reference: Reference) -> Itera
 
 
 def has_calibration(style: Style) -> bool:
+    return has_own_calibration(style) or bool(calibrations_by_kind(style))
+
+
+def has_own_calibration(style: Style) -> bool:
     return bool(style.folder and (style.folder / CALIBRATION_FILE).is_file())
+
+
+def calibrations_by_kind(style: Style) -> dict[str, Path]:
+    """The calibrations that come with a model, by the kind of text that each is for."""
+    files = sorted((style.folder / CALIBRATIONS_BY_KIND).glob("*.json"), reverse=True) if style.folder else []
+    return {path.stem: path for path in files}
 
 
 def as_texts(texts: str | Sequence[str]) -> list[str]:
@@ -333,6 +411,17 @@ def caveats_of(
             f"the calibration is for {', '.join(languages)}, but there is text in {', '.join(sorted(foreign))}"
         )
     return caveats
+
+
+def caveats_of_topic(known: PairCalibration, before: float, llr: float, shared: float) -> list[str]:
+    """What the shared content words took off the ratio."""
+    if not known.topic or before <= llr:
+        return []
+    if llr == 0:
+        return [
+            f"sharing {shared:.0%} of their content words accounts for the resemblance: it is no evidence of one hand"
+        ]
+    return [f"sharing {shared:.0%} of their content words took {before - llr:.2f} off the log10 ratio"]
 
 
 def caveats_of_length(llr: float, size: float, shared: float | None, known: Calibration) -> list[str]:

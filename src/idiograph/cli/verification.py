@@ -96,7 +96,7 @@ def verify_command(
     else:
         style = open_style(model, patch, keep)
         verdict, about = verify_by_model(
-            one, two, style, calibration_for(style, corpus_folder, calibration, preset), prior, anyway
+            one, two, style, calibration_for(style, corpus_folder, calibration, preset), prior, anyway, preset
         )
     say({**verdict.to_json(), "about": about}, as_json, lambda: print_verdict(verdict))
 
@@ -126,28 +126,28 @@ def answer_pairs(source: Path, reference: Any, target: Path) -> None:
 
 def calibration_for(style: Any, corpus_folder: Path | None, calibration: Path | None, preset: str) -> Any:
     """What the options name; None for what lies beside the model."""
-    from idiograph.answer.verify import calibrate_on_documents, calibration_of_model, has_calibration, open_calibration
+    from idiograph.answer.verify import calibrate_on_documents, open_calibration
     from idiograph.corpus.corpus import Corpus
 
     if corpus_folder:
         with err.status("calibrating"):
             return calibrate_on_documents(Corpus(corpus_folder), style, str(corpus_folder))
-    if calibration:
-        return open_calibration(calibration, style, preset)
-    return calibration_of_model(style, preset) if has_calibration(style) else None
+    return open_calibration(calibration, style, preset) if calibration else None
 
 
 def verify_by_model(
-    one: list[str], two: list[str], style: Any, known: Any, prior: float | None, anyway: bool
+    one: list[str], two: list[str], style: Any, known: Any, prior: float | None, anyway: bool, preset: str
 ) -> tuple[Any, Any]:
     """The verdict and what the calibration says of itself."""
-    from idiograph.answer.verify import calibration_of_model, verify
+    from idiograph.answer.verify import calibration_for_texts, has_calibration, verify
 
-    if anyway:
-        known = (known or calibration_of_model(style)).for_any_kind()
+    if not known and (anyway or has_calibration(style)):
+        known = calibration_for_texts(style, one + two, preset)
+    if known and anyway:
+        known = known.for_any_kind()
     with err.status("comparing"):
         verdict = verify(one, two, style, known, prior)
-    return verdict, (known or calibration_of_model(style)).about
+    return verdict, (known or calibration_for_texts(style, one + two, preset)).about
 
 
 def verify_among(one: list[str], two: list[str], reference: Any, prior: float | None) -> Any:
@@ -176,6 +176,8 @@ def print_verdict(v: Any) -> None:
         out.print(f"Note: {warning}.", style="yellow", highlight=False)
     if v.checked:
         print_checked(v.checked)
+    if v.checks and not v.refusals:
+        print_checks(v)
     known = v.calibration
     out.print(
         f"Learned from {known.same} same-author and {known.different} different-author pairs of {known.source}; "
@@ -210,6 +212,16 @@ def print_ratio(v: Any) -> None:
             named = ", ".join(f"“{feature}”" for feature, share in each.features if share * sign > 0)
             if named:
                 out.print(literal(f"         {said} {named}"), soft_wrap=True)
+
+
+def print_checks(v: Any) -> None:
+    """What the calibration of a kind was checked on."""
+    table = Table("pairs", title=f"Calibration for {v.kind}, checked on writers of whom it knew nothing")
+    for column in ("one hand", "two hands", "Cllr", "AUC"):
+        table.add_column(column, justify="right")
+    for row in v.checks:
+        table.add_row(row.pairs, str(row.same), str(row.different), f"{row.cllr:.2f}", f"{row.auc:.2f}")
+    out.print(table)
 
 
 def print_checked(checked: Any) -> None:

@@ -14,7 +14,7 @@ from idiograph.errors import ArtifactError, InputError
 from idiograph.store import MANIFEST, Manifest, draft, find_manifest, fingerprint, seal
 
 LEFT_OUT = (MANIFEST, "history.jsonl", "calibration.json")  # what tells of one run, or of one model
-FOLDERS_LEFT_OUT = ("last", "checkpoint")
+FOLDERS_LEFT_OUT = ("last", "checkpoint", "calibrations")
 WORDING = "Wording"  # the layer, by its name: to read its weights takes no model
 
 
