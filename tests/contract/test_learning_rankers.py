@@ -9,7 +9,7 @@ from idiograph.rankers.impostors import Impostors
 from idiograph.rankers.letters import LetterRates, LetterTfIdf
 from idiograph.rankers.library import NOT_IN_LIBRARY, Library
 from idiograph.rankers.stable import Stable
-from idiograph.rankers.words import WordTfIdf
+from idiograph.rankers.words import WordPairs, WordTfIdf
 from idiograph.synth.anthology import anthology
 
 # Few features, so that which ones are the most frequent depends on the text that is left out.
@@ -20,6 +20,7 @@ RANKERS = {
     "letters": lambda: LetterRates(3, 80),
     "letters tf-idf": lambda: LetterTfIdf(4, 300),
     "words": WordTfIdf,
+    "pairs": lambda: WordPairs(60),
     "stable": lambda: Stable(words=30, letters=60),
     "impostors": lambda: Impostors(rounds=20, called=3, features=200),
 }
@@ -52,6 +53,14 @@ def test_only_what_is_left_out_has_no_score(ranker, library):
     scores = ranker.learn(library).score(library.texts[:3], [0, NOT_IN_LIBRARY, 2])
     assert scores.shape == (3, len(library))
     assert np.argwhere(np.isnan(scores)).tolist() == [[0, 0], [2, 2]]
+
+
+def test_texts_of_the_library_given_as_others_score_the_same(ranker, library):
+    learned = ranker.learn(library)
+    if not hasattr(learned, "between"):
+        pytest.skip("this ranker compares with texts of the library only")
+    asked = [essay.text[:900] for essay in list(anthology())[20:23]]
+    assert learned.between(asked, library.texts) == pytest.approx(learned.score(asked), abs=1e-6)
 
 
 def test_the_order_of_the_library_does_not_matter(ranker, library):

@@ -17,7 +17,8 @@ from idiograph.answer.likelihood import Calibration, Scored, fit_scores
 from idiograph.errors import InputError
 from idiograph.rankers.library import NOT_IN_LIBRARY, LearnedRanker, LearningRanker, Library
 
-BEST_TEXTS = (1, 3)  # how many texts of an author may count; which is learned with the weights
+EVERY_TEXT = 1_000_000  # of an author counts
+BEST_TEXTS = (1, 3, EVERY_TEXT)  # how many texts of an author may count; which is learned with the weights
 PRIOR_WEIGHT = 0.3  # of a ranker before anything was learned
 PRIOR_STRENGTH = 1.0  # about how many questions it takes to move a weight by one; chosen on Hungarian novels
 SPREAD_FLOOR = 1e-9  # scores that differ by less are equal

@@ -28,7 +28,7 @@ from idiograph.rankers.letters import LetterRates, LetterTfIdf
 from idiograph.rankers.library import LearningRanker, Library
 from idiograph.rankers.model import Encode, ModelRanker, PassageVectors, mean_patches
 from idiograph.rankers.stable import Stable
-from idiograph.rankers.words import WordTfIdf
+from idiograph.rankers.words import WordPairs, WordTfIdf
 from idiograph.spec import unknown_choice
 from idiograph.text.language import identify
 from idiograph.types import Document
@@ -36,8 +36,9 @@ from idiograph.types import Document
 MODEL = "model"
 METHODS: dict[str, Callable[[], tuple[LearningRanker, ...]]] = {
     "delta": lambda: (Delta(),),
-    "letters": lambda: (LetterRates(3), LetterRates(4), LetterTfIdf()),
+    "letters": lambda: (LetterRates(3), LetterRates(4, features=6000), LetterTfIdf()),
     "words": lambda: (WordTfIdf(),),
+    "pairs": lambda: (WordPairs(),),
     "stable": lambda: (Stable(),),
     "grammar": lambda: (GrammarRanker(),),
     "impostors": lambda: (Impostors(),),

@@ -1,11 +1,11 @@
 """Two texts against a population: what likeness is worth among the texts of a reference, whose writers are known.
 
-Every two texts of the reference are compared, each asked about as if it were not there, and the other way round. From these
-pairs is learned what each method counts for and what the weighted sum is worth, by length of text. The two texts in question
-are then put among the reference and compared in the same way. Nothing is kept on disk.
+A part of the reference is held out at a time, whole authors where there are many, and its texts are compared by what the rest
+teaches, as two texts would be of which the reference knows nothing. From these pairs is learned what each method counts for
+and what the weighted sum is worth, by length of text. Nothing is kept on disk.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -16,18 +16,15 @@ from idiograph.answer.crossvalidate import (
     MIN_AUTHORS_TO_LEAVE_OUT,
     CrossValidation,
     LibraryAuthors,
-    check_asked,
+    crossvalidate_evidence,
     cut_middle,
-    groups_of,
     reliability_curve,
     sample_library,
 )
 from idiograph.answer.evidence import (
-    BEST_TEXTS,
     Bools,
     EvidenceWeights,
     Floats,
-    KnownQuestions,
     LibraryEvidence,
     Longs,
     Method,
@@ -35,25 +32,33 @@ from idiograph.answer.evidence import (
     author_standings,
     fit_weights,
     fold_numbers,
+    row_statistics,
+    standardise,
 )
 from idiograph.answer.likelihood import MIN_PAIRS_TO_CALIBRATE, Scored, effective_count, fit_scores
 from idiograph.answer.methods import METHODS, library_of, library_of_index
 from idiograph.errors import InputError
 from idiograph.index.index import Index
 from idiograph.measures.likelihood import auc, cllr, cllr_min
-from idiograph.rankers.library import Library
+from idiograph.rankers.library import Library, PairRanker
 from idiograph.text.copies import find_copies
 from idiograph.text.language import identify
 from idiograph.text.passages import count_words
 from idiograph.types import Document
 
-CHEAP = ("delta", "letters", "words", "stable")  # the methods that a reference is read with
+CHEAP = ("delta", "letters", "words", "pairs", "stable")  # the methods that compare two texts among a reference
+NEIGHBOURS = "neighbours"  # whether two texts are near to the same authors of the reference
+PAIR_METHODS = (*CHEAP, NEIGHBOURS)
+NEAREST_TEXTS = 3  # of an author say how near a text is to them; all of them tell pairs of the Federalist apart worse
+MIN_AUTHORS_TO_STRIKE_ONE = 3  # the reference without one of them still has two
+HELD_OUT_PARTS, ROUNDS = 4, 2  # pairs are taken from one part of a reference, by what the others teach; so often
 TEXTS_COMPARED = 300  # of a reference; more are sampled
 LENGTHS = (150, 500)  # to which texts are cut for pairs, besides whole texts
 DIFFERENT_FOR_ONE = 20  # pairs by two hands for each by one, at most
 FOLDS = 5
 SHOWN = 10  # features of each method, in either direction
 UNKNOWN_AUTHORS = ("?a", "?b")  # the two texts in question; no name, as a fold is of texts with names
+PAIR_COLUMNS = ("standings", "same", "sizes", "one", "two", "away")
 Reference = Library | Index | Iterable[Document]
 
 
@@ -66,11 +71,11 @@ class ReferencePairs:
     sizes: Floats
     one: Longs
     two: Longs
+    away: Bools  # what the pair was compared by knew nothing of an author that one may be by
     words: int  # that the texts were cut to; 0: whole
 
     def take(self, which: Bools | Longs) -> "ReferencePairs":
-        texts = (self.one[which], self.two[which])
-        return ReferencePairs(self.standings[which], self.same[which], self.sizes[which], *texts, self.words)
+        return ReferencePairs(*(getattr(self, name)[which] for name in PAIR_COLUMNS), self.words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,13 +153,107 @@ class ReferenceAnswer:
 
 
 @dataclass(frozen=True)
+class PairEvidence:
+    """A library as the population of pairs of texts that it does not have: what each method and the library's authors say."""
+
+    library: Library
+    names: tuple[str, ...]
+    learned: tuple[tuple[PairRanker, ...], ...]
+    members: tuple[Longs, ...]  # the places of each author's texts
+
+    @classmethod
+    def learn(cls, library: Library, methods: Sequence[Method]) -> "PairEvidence":
+        learned = tuple(tuple(one.learn(library) for one in method.rankers) for method in methods)
+        members = LibraryAuthors.of(library).members
+        return cls(library, tuple(method.name for method in methods), learned, members)  # pyright: ignore[reportArgumentType]
+
+    def standings(self, texts: Sequence[str]) -> Floats:
+        """How each two texts stand by each method, and by their neighbours: (texts, texts, methods + 1).
+
+        A score is read against what each of the two scores with the library. Neighbours are the authors of the library:
+        two texts by one hand are near to the same of them.
+        """
+        by_method, near = [], []
+        for views in self.learned:
+            each = [self._view(view, texts) for view in views]
+            by_method.append(np.mean([pairs for pairs, _ in each], axis=0))
+            near.append(np.mean([authors for _, authors in each], axis=0))
+        return np.stack([*by_method, angles_between(np.concatenate(near, axis=1))], axis=-1)
+
+    def remoteness(self, texts: Sequence[str]) -> Floats:
+        """How far each text lies from what is usual in the library, by its groups of three letters."""
+        ranker = self.learned[self.names.index("letters")][0]
+        return ranker.remoteness(texts)  # pyright: ignore[reportAttributeAccessIssue]
+
+    def _view(self, ranker: PairRanker, texts: Sequence[str]) -> tuple[Floats, Floats]:
+        """Each two texts, and each text with each author of the library."""
+        among, pairs = ranker.score(texts), ranker.between(texts, texts)
+        mean, spread = row_statistics(among)
+        known = standardise((pairs + pairs.T) / 2, mean, spread)
+        authors = author_standings(standardise(among, mean, spread)[:, :, None], self.members, NEAREST_TEXTS)[:, :, 0]
+        return (known + known.T) / 2, authors - authors.mean(axis=1, keepdims=True)
+
+
+def angles_between(rows: Floats) -> Floats:
+    """The cosine of each two rows; 0 with a row of zeros."""
+    unit = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
+    return unit @ unit.T
+
+
+@dataclass(frozen=True)
+class PairRatios:
+    """What pairs are worth among writers of the reference and, where authors are few, among others as well.
+
+    Who wrote two texts need not be in the reference, and nobody knows. So the ratio nearer to 1 counts, and where the two point
+    apart it is 1.
+    """
+
+    learned: tuple[EvidenceWeights, ...]
+
+    def ratios(self, standings: Floats, sizes: Floats) -> Floats:
+        """log10 likelihood ratios of (pairs, methods)."""
+        each = np.stack([one.calibration.ratios(one.scores(standings), sizes) for one in self.learned])
+        agreed = np.where((each > 0).all(axis=0), each.min(axis=0), 0.0)
+        return np.where((each < 0).all(axis=0), each.max(axis=0), agreed)
+
+    def shares(self, standing: Floats, size: float) -> tuple[tuple[str, float], ...]:
+        """What each method adds to the ratio of one pair, by the weights that keep it nearest to 1; they sum to it."""
+        parts = min(
+            (one.shares(standing, size) for one in self.learned), key=lambda found: abs(sum(v for _, v in found))
+        )
+        left = float(self.ratios(standing[None], np.array([size]))[0]) - sum(value for _, value in parts)
+        return (*parts, *([("agreement", left)] if len(self.learned) > 1 else []))
+
+
+@dataclass(frozen=True)
 class Population:
     """A reference that was learned from."""
 
     library: Library
     pairs: tuple[ReferencePairs, ...]  # by length
-    weights: EvidenceWeights
+    ratios: PairRatios
     check: PopulationCheck
+    furthest: dict[int, float]  # by length: how far from the rest the reference's own texts lie at most
+
+    @property
+    def weights(self) -> EvidenceWeights:
+        """What is learned among writers of the reference."""
+        return self.ratios.learned[0]
+
+    def strange(self, texts: Sequence[str]) -> list[str]:
+        """Why texts are unlike those of the reference, so that what was learned there says nothing of them."""
+        words = self.nearest_length(float(effective_count(*map(count_words, texts))))
+        far, most = self.evidence.remoteness([cut_middle(text, words) for text in texts]), self.furthest[words]
+        if max(far) <= most:
+            return []
+        return [
+            f"the texts are unlike those of the reference (its own lie up to {most:.2f} from its middle, "
+            f"these {' and '.join(f'{each:.2f}' for each in far)})"
+        ]
+
+    @cached_property
+    def evidence(self) -> PairEvidence:
+        return PairEvidence.learn(self.library, cheap_methods())
 
     @cached_property
     def usual_overlap(self) -> float:
@@ -170,22 +269,23 @@ class Population:
         return min(self.pairs, key=lambda pairs: abs(float(np.median(pairs.sizes)) - size)).words
 
     def compare(self, a: str, b: str) -> ReferenceAnswer:
-        """Two new texts: each is asked about with the other among the reference, and the mean counts."""
+        """Two new texts, which the reference does not have."""
         size = float(effective_count(count_words(a), count_words(b)))
-        among = cut_library(self.library, self.nearest_length(size))
-        joined = replace(among, texts=(*among.texts, a, b), authors=(*among.authors, *UNKNOWN_AUTHORS))
-        evidence = LibraryEvidence(joined, cheap_methods())
-        at, other = len(among), len(among) + 1
-        rows = evidence.standings([a, b], [at, other])
-        standing = (rows[0, other] + rows[1, at]) / 2
-        llr = self.weights.calibration.llr(float(self.weights.scores(standing)), size)
-        return ReferenceAnswer(float(self.weights.scores(standing)), llr, self._shares(evidence, standing, size))
+        standing = self.evidence.standings([a, b])[0, 1]
+        score = float(self.weights.scores(standing))
+        llr = float(self.ratios.ratios(standing[None], np.array([size]))[0])
+        return ReferenceAnswer(score, llr, self._shares(a, b, standing, size))
 
-    def _shares(self, evidence: LibraryEvidence, standing: Floats, size: float) -> tuple[MethodShare, ...]:
+    def _shares(self, a: str, b: str, standing: Floats, size: float) -> tuple[MethodShare, ...]:
         counted = dict(zip(self.weights.names, self.weights.weights, strict=True))
+        joined = replace(
+            self.library, texts=(*self.library.texts, a, b), authors=(*self.library.authors, *UNKNOWN_AUTHORS)
+        )
         return tuple(
-            MethodShare(name, share, features_of(evidence, name) if counted.get(name, 0.0) > 0 else ())
-            for name, share in self.weights.shares(standing, size)
+            MethodShare(
+                name, share, features_of(joined, name) if counted.get(name, 0.0) > 0 and name in METHODS else ()
+            )
+            for name, share in self.ratios.shares(standing, size)
         )
 
 
@@ -193,13 +293,13 @@ def cheap_methods() -> tuple[Method, ...]:
     return tuple(Method(name, METHODS[name]()) for name in CHEAP)
 
 
-def features_of(evidence: LibraryEvidence, name: str) -> tuple[tuple[str, float], ...]:
+def features_of(library: Library, name: str) -> tuple[tuple[str, float], ...]:
     """What makes the last two texts of a library alike (above 0) or unlike (below) by a method, the largest first."""
-    a, b = len(evidence.library) - 2, len(evidence.library) - 1
+    a, b = len(library) - 2, len(library) - 1
+    ranker = METHODS[name]()[0].learn(library)
     totals: dict[str, float] = {}
     for asked, other in ((a, b), (b, a)):
-        ranker = evidence.views[evidence.names.index(name)][0].ranker
-        found = getattr(ranker, "shares", lambda *_: [])(evidence.library.texts[asked], other, asked)
+        found = getattr(ranker, "shares", lambda *_: [])(library.texts[asked], other, asked)
         for feature, share in found:
             totals[feature] = totals.get(feature, 0.0) + share / 2
     ordered = sorted(totals.items(), key=lambda each: (-abs(each[1]), each[0]))
@@ -227,11 +327,11 @@ def learn_population(library: Library, texts: Sequence[str] = (), source: str = 
         )
     middle = float(np.median([count_words(text) for text in kept.texts]))
     lengths = (0, *(words for words in LENGTHS if 2 * words < middle))
-    compared = [ComparedTexts.of(kept, words) for words in lengths]
-    pairs = tuple(each.pairs() for each in compared)
-    weights = learn_pairs(pairs, CHEAP, source, len(kept))
-    check = check_population(kept, authors, pairs, weights, compared[0].check_authors(authors))
-    return Population(kept, pairs, weights, check)
+    held = hold_out_pairs(kept, authors, lengths)
+    pairs = tuple(thin_out(join_pairs(parts.pairs, words)) for words, parts in held.items())
+    ratios = learn_ratios(pairs, source, len(kept))
+    check = check_population(kept, authors, pairs, ratios.learned[0], check_authors(kept, authors))
+    return Population(kept, pairs, ratios, check, {words: max(parts.remoteness) for words, parts in held.items()})
 
 
 def without_copies(library: Library, texts: Sequence[str]) -> Library:
@@ -244,42 +344,64 @@ def without_copies(library: Library, texts: Sequence[str]) -> Library:
     return library.take([at for at in range(len(library)) if at not in held]) if held else library
 
 
-def cut_library(library: Library, words: int) -> Library:
-    return replace(library, texts=tuple(cut_middle(text, words) for text in library.texts)) if words else library
-
-
 @dataclass(frozen=True)
-class ComparedTexts:
-    """The texts of a reference, cut to so many words, each asked about without it: (questions, texts, methods)."""
+class HeldOutPairs:
+    """Texts of a reference that were held out at one length: their pairs, and how far each lies from the rest."""
 
-    evidence: LibraryEvidence
-    standings: Floats
-    counts: Floats  # words of each
-    words: int
+    pairs: list[ReferencePairs]
+    remoteness: list[float]
 
-    @classmethod
-    def of(cls, library: Library, words: int) -> "ComparedTexts":
-        evidence = LibraryEvidence(cut_library(library, words), cheap_methods())
-        texts = evidence.library.texts
-        counts = np.array([max(count_words(text), 1) for text in texts], np.float64)
-        return cls(evidence, evidence.standings(texts, range(len(texts))), counts, words)
 
-    def pairs(self) -> ReferencePairs:
-        """Every two texts, the mean of both ways of asking."""
-        both = (self.standings + self.standings.transpose(1, 0, 2)) / 2
-        one, two = np.triu_indices(len(self.counts), 1)
-        who = np.array(self.evidence.library.authors)
-        sizes = effective_count(self.counts[one], self.counts[two])
-        return thin_out(ReferencePairs(both[one, two], who[one] == who[two], sizes, one, two, self.words))
+def hold_out_pairs(library: Library, authors: LibraryAuthors, lengths: Sequence[int]) -> dict[int, HeldOutPairs]:
+    """Pairs of the library's texts, at each length, by what is learned without either of the two."""
+    found = {words: HeldOutPairs([], []) for words in lengths}
+    for held, rest, usual in parts_to_hold_out(library, authors):
+        evidence = PairEvidence.learn(library.take(rest.tolist()), cheap_methods())
+        for words in lengths:
+            own = library.take(held.tolist())
+            found[words].pairs.append(pairs_among(own, held, evidence, words, away=not usual))
+            if usual:
+                found[words].remoteness.extend(evidence.remoteness([cut_middle(text, words) for text in own.texts]))
+    return found
 
-    def check_authors(self, authors: LibraryAuthors) -> CrossValidation:
-        """How often the author of a text is named."""
-        writers = authors.known_writers(len(self.counts))
-        asked = np.flatnonzero(writers >= 0)
-        standings = {best: author_standings(self.standings[asked], authors.members, best) for best in BEST_TEXTS}
-        groups = groups_of(writers[asked], asked)
-        questions = KnownQuestions(standings, writers[asked], np.log10(self.counts[asked]), groups)
-        return check_asked(self.evidence, authors, questions, self.words)
+
+def parts_to_hold_out(library: Library, authors: LibraryAuthors) -> Iterator[tuple[Longs, Longs, bool]]:
+    """Texts that are held out together, those that are learned from, and whether the first are a part like any other.
+
+    Where authors are few, texts are held out and not authors; then, each author in turn is left out whole as well, and some
+    of theirs held out with some of the others': who wrote the texts in question need not be in the reference.
+    """
+    everything = np.arange(len(library))
+    for seed in range(ROUNDS):
+        fold = folds_of_texts(library, authors, seed, HELD_OUT_PARTS)
+        for number in np.unique(fold):
+            held = np.flatnonzero(fold == number)
+            if 2 <= len(held) < len(library):
+                yield held, np.setdiff1d(everything, held), True
+    if MIN_AUTHORS_TO_STRIKE_ONE <= len(authors.names) < MIN_AUTHORS_TO_LEAVE_OUT:
+        fold = fold_numbers(everything, HELD_OUT_PARTS, ROUNDS)
+        for at, own in enumerate(authors.members):
+            some = own[np.argsort(fold[own], kind="stable")][: len(library) // HELD_OUT_PARTS]
+            others = np.setdiff1d(np.flatnonzero(fold == at % HELD_OUT_PARTS), own)
+            yield np.union1d(some, others), np.setdiff1d(everything, np.union1d(own, others)), False
+
+
+def pairs_among(held: Library, places: Longs, evidence: PairEvidence, words: int, away: bool = False) -> ReferencePairs:
+    """Every two of some texts, cut to so many words, that `evidence` has not seen; `places` are theirs in the reference."""
+    texts = [cut_middle(text, words) for text in held.texts]
+    counts = np.array([max(count_words(text), 1) for text in texts], np.float64)
+    one, two = np.triu_indices(len(texts), 1)
+    who = np.array(held.authors)
+    standings = evidence.standings(texts)[one, two]
+    sizes = effective_count(counts[one], counts[two])
+    return ReferencePairs(
+        standings, who[one] == who[two], sizes, places[one], places[two], np.full(len(one), away), words
+    )
+
+
+def check_authors(library: Library, authors: LibraryAuthors) -> CrossValidation:
+    """How often the author of a text is named, each left out."""
+    return crossvalidate_evidence(LibraryEvidence(library, cheap_methods()), authors)
 
 
 def thin_out(pairs: ReferencePairs, seed: int = 7) -> ReferencePairs:
@@ -291,16 +413,9 @@ def thin_out(pairs: ReferencePairs, seed: int = 7) -> ReferencePairs:
     return pairs.take(np.sort(np.concatenate([same, different])))
 
 
-def join_pairs(parts: Sequence[ReferencePairs]) -> ReferencePairs:
-    """The pairs of several lengths as one."""
-    return ReferencePairs(
-        np.concatenate([part.standings for part in parts]),
-        np.concatenate([part.same for part in parts]),
-        np.concatenate([part.sizes for part in parts]),
-        np.concatenate([part.one for part in parts]),
-        np.concatenate([part.two for part in parts]),
-        0,
-    )
+def join_pairs(parts: Sequence[ReferencePairs], words: int = 0) -> ReferencePairs:
+    """Several collections of pairs as one."""
+    return ReferencePairs(*(np.concatenate([getattr(part, name) for part in parts]) for name in PAIR_COLUMNS), words)
 
 
 def learn_pairs(
@@ -318,6 +433,23 @@ def learn_pairs(
     return EvidenceWeights(tuple(names), tuple(map(float, weights)), 1, bounded)
 
 
+def fewest_of_a_kind(parts: Sequence[ReferencePairs]) -> int:
+    """How many pairs there are by one hand or by two, whichever are fewer."""
+    same = join_pairs(parts).same
+    return int(min(same.sum(), (~same).sum()))
+
+
+def learn_ratios(
+    parts: Sequence[ReferencePairs], source: str, texts: int, least: int = MIN_PAIRS_TO_CALIBRATE
+) -> PairRatios:
+    """Learn what pairs are worth, and where there are enough of them, what they are worth for writers of elsewhere."""
+    near, away = ([part.take(part.away == kind) for part in parts] for kind in (False, True))
+    learned = [learn_pairs(near, PAIR_METHODS, source, texts, least)]
+    if fewest_of_a_kind(away) >= MIN_PAIRS_TO_CALIBRATE:
+        learned.append(learn_pairs(away, PAIR_METHODS, source, texts, least))
+    return PairRatios(tuple(learned))
+
+
 def cross_fit_pairs(parts: Sequence[ReferencePairs], fold: Longs) -> list[Floats]:
     """The ratio of every pair, by weights learned from the texts of other folds; NaN where those have too few pairs."""
     ratios = [np.full(len(part.same), np.nan) for part in parts]
@@ -326,22 +458,21 @@ def cross_fit_pairs(parts: Sequence[ReferencePairs], fold: Longs) -> list[Floats
             train = [
                 part.take(~np.isin(fold[part.one], (one, two)) & ~np.isin(fold[part.two], (one, two))) for part in parts
             ]
-            same = join_pairs(train).same
-            if min(same.sum(), (~same).sum()) < 2:
+            if fewest_of_a_kind(train) < 2:
                 continue
-            learned = learn_pairs(train, CHEAP, "", int((~np.isin(fold, (one, two))).sum()), least=1)
+            learned = learn_ratios(train, "", int((~np.isin(fold, (one, two))).sum()), least=1)
             for ratio, part in zip(ratios, parts, strict=True):
                 f, g = fold[part.one], fold[part.two]
                 held = (np.minimum(f, g) == one) & (np.maximum(f, g) == two)
-                ratio[held] = learned.calibration.ratios(learned.scores(part.standings[held]), part.sizes[held])
+                ratio[held] = learned.ratios(part.standings[held], part.sizes[held])
     return ratios
 
 
-def folds_of_texts(library: Library, authors: LibraryAuthors, seed: int = 7) -> Longs:
+def folds_of_texts(library: Library, authors: LibraryAuthors, seed: int = 7, folds: int = FOLDS) -> Longs:
     """The fold of each text: all of an author in one where authors are many."""
     if len(authors.names) < MIN_AUTHORS_TO_LEAVE_OUT:
-        return fold_numbers(np.arange(len(library)), FOLDS, seed)
-    return fold_numbers(np.unique(library.authors, return_inverse=True)[1], FOLDS, seed)
+        return fold_numbers(np.arange(len(library)), folds, seed)
+    return fold_numbers(np.unique(library.authors, return_inverse=True)[1], folds, seed)
 
 
 def check_population(

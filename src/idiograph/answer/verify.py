@@ -342,7 +342,7 @@ def verify_in_population(a: str, b: str, population: Population, prior_odds: flo
         text_passages(text)  # refuses what is too short
     lengths = (count_words(a), count_words(b))
     why = population.check.why_silent(population.nearest_length(float(effective_count(*lengths))))
-    refusals = ([why] if why else []) + foreign_to(population.library, (a, b))
+    refusals = ([why] if why else []) + (foreign_to(population.library, (a, b)) or population.strange((a, b)))
     found = population.compare(a, b)
     shared = word_overlap(content_words(a), content_words(b))
     topical = shared > population.usual_overlap

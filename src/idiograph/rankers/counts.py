@@ -27,6 +27,7 @@ IDEOGRAPHS = (
     "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # scripts without spaces: each sign counts as a word
 )
 WORD_OR_SIGN = re.compile(rf"[{IDEOGRAPHS}]|[^\W{IDEOGRAPHS}]+")
+WORD_SIGN_OR_MARK = re.compile(rf"{WORD_OR_SIGN.pattern}|[^\w\s]")
 SPREADING = np.uint64(0x9E3779B97F4A7C15)  # odd, without pattern
 SLACK = 1.25  # how many more features are kept than are used, for when a text is left out
 TEXTS_AT_ONCE = 256  # texts whose counts are dense in memory at a time
@@ -65,9 +66,7 @@ class LetterFeatures:
     size: int
 
     def tally(self, text: str) -> tuple[Keys, NDArray[np.int64]]:
-        keys = np.sort(self.keys(SPACES.sub(" ", text)))
-        starts = np.flatnonzero(np.r_[True, keys[1:] != keys[:-1]][: len(keys)])
-        return keys[starts], np.diff(np.append(starts, len(keys)))
+        return count_keys(self.keys(SPACES.sub(" ", text)))
 
     def keys(self, text: str) -> Keys:
         """The key of the n-gram at each place of a text."""
@@ -83,6 +82,38 @@ class LetterFeatures:
         plain = SPACES.sub(" ", text)
         keys, first = np.unique(self.keys(plain), return_index=True)
         return ((int(key), plain[at : at + self.size]) for key, at in zip(keys, first, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class WordPairFeatures:
+    """Two words in a row, lower-cased, or a word and a mark: a comma before "which", a dash after "and"."""
+
+    def tally(self, text: str) -> tuple[Keys, NDArray[np.int64]]:
+        return count_keys(pair_keys(words_and_marks(text)))
+
+    def spell(self, text: str) -> Iterator[tuple[int, str]]:
+        tokens = words_and_marks(text)
+        keys, first = np.unique(pair_keys(tokens), return_index=True)
+        return ((int(key), f"{tokens[at]} {tokens[at + 1]}") for key, at in zip(keys, first, strict=True))
+
+
+def words_and_marks(text: str) -> list[str]:
+    return WORD_SIGN_OR_MARK.findall(text.lower())
+
+
+def pair_keys(tokens: Sequence[str]) -> Keys:
+    """The key of each two tokens in a row."""
+    known = {token: hash_text(token) for token in set(tokens)}
+    keys = np.fromiter((known[token] for token in tokens), np.uint64, len(tokens))
+    paired = keys[:-1] * SPREADING + keys[1:]
+    return paired ^ (paired >> np.uint64(29))
+
+
+def count_keys(keys: Keys) -> tuple[Keys, NDArray[np.int64]]:
+    """Each key once, in order, and how often it comes."""
+    ordered = np.sort(keys)
+    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]][: len(ordered)])
+    return ordered[starts], np.diff(np.append(starts, len(ordered)))
 
 
 @dataclass(frozen=True, slots=True)

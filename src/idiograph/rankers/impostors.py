@@ -1,8 +1,9 @@
 """The General Imposters method: are two texts nearer to each other than either is to a crowd of others, time and again?
 
-Each round takes half of the features and a few of the others at random. The score is the share of rounds in which the
-pair wins, from both sides; min-max similarity over the most frequent character n-grams, as in the literature (Koppel and
-Winter, 2014; Kestemont and others, 2016).
+Each round takes half of the features and a few of the others at random. The score of two texts alone is the share of rounds in
+which the pair wins, from both sides; min-max similarity over the most frequent character n-grams, as in the literature (Koppel
+and Winter, 2014; Kestemont and others, 2016). Among a library the cosine of z-scored rates takes its place: min-max similarity
+puts whoever wrote at the question's length first, so that short questions to a library of novels had hardly an answer right.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,15 +14,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from idiograph.rankers.counts import (
-    Doubles,
-    LetterFeatures,
-    left_out_places,
-    most_frequent,
-    questions_by_place,
-)
+from idiograph.rankers.counts import Doubles, LetterFeatures, most_frequent
 from idiograph.rankers.library import NOT_IN_LIBRARY, Library, Scores
-from idiograph.rankers.tfidf import LearnedTfIdf, learn_tfidf, log_counts
+from idiograph.rankers.rates import LearnedRates, fit_z_scores, table_of
 from idiograph.seeded import keys, uniform
 
 Floats = NDArray[np.float32]
@@ -52,9 +47,10 @@ class Impostors:
 
     def learn(self, library: Library) -> "LearnedImpostors":
         """Count a library; the impostors of one of its texts are the texts by other authors, and no other crowd."""
-        frequent = most_frequent(library.texts, LetterFeatures(self.size), self.features)
+        table = table_of(most_frequent(library.texts, LetterFeatures(self.size), self.features))
         crowd = call_impostors(library, self.rounds, self.called, self.seed)
-        return LearnedImpostors(learn_tfidf(self.name, library, frequent), crowd, self.share, self.called, self.seed)
+        rates = LearnedRates(self.name, library, (table,), fit_z_scores)
+        return LearnedImpostors(rates, crowd, self.share, self.called, self.seed)
 
     @cached_property
     def _weigher(self) -> Any:
@@ -101,7 +97,7 @@ class Impostors:
 class LearnedImpostors:
     """A library, and the texts of others that are called against each of its authors in each round."""
 
-    weights: LearnedTfIdf
+    rates: LearnedRates
     crowd: "Crowd"
     share: float
     called: int
@@ -109,24 +105,17 @@ class LearnedImpostors:
 
     @property
     def name(self) -> str:
-        return self.weights.name
+        return self.rates.name
 
     def score(self, texts: Sequence[str], left_out: Sequence[int] | None = None) -> Scores:
         """(texts, library): from 0 to 1, the mean of 1 / rank of a text of the library among the impostors called against it."""
-        library, frequent = self.weights.library, self.weights.frequent
-        scores = np.zeros((len(texts), len(library)))
-        places = left_out_places(left_out, len(texts), len(library))
-        asked = log_counts(frequent.count(texts).table)
-        for place, which in questions_by_place(places):
-            columns = np.sort(frequent.choose(place))
-            weight = np.sqrt(self.weights.weights(place)[columns])
-            known = normal_rows(self.weights.logs[:, columns].toarray() * weight)
-            rounds = np.arange(self.crowd.places.shape[1])[:, None]
-            chosen = uniform(frequent.counts.keys[columns], self.seed, rounds) < self.share  # (rounds, features)
-            for at in which:
-                question = normal_rows(asked[[at]][:, columns].toarray() * weight)
-                scores[at] = self._mean_rank(min_max(question, known, chosen.astype(float)), place)
-                scores[at] *= question.any()
+        scores = np.zeros((len(texts), len(self.rates.library)))
+        rounds = np.arange(self.crowd.places.shape[1])[:, None]
+        for place, which, questions, known, keys_ in self.rates.coordinates(texts, left_out):
+            chosen = uniform(keys_, self.seed, rounds) < self.share  # (rounds, features)
+            for at, question in zip(which, questions, strict=True):
+                near = masked_angles(question, known, chosen.astype(float))
+                scores[at] = self._mean_rank(near, place) * question.any()
             if place != NOT_IN_LIBRARY:
                 scores[which, place] = np.nan
         return scores
@@ -163,13 +152,8 @@ def call_impostors(library: Library, rounds: int, called: int, seed: int) -> Cro
     return Crowd(places, owner)
 
 
-def normal_rows(rows: Doubles) -> Doubles:
-    """Each row with length 1; rows of zeros stay as they are."""
-    return rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
-
-
-def min_max(question: Doubles, known: Doubles, chosen: Doubles) -> Doubles:
-    """What two texts have in common over what either has, with the features of each round: (rounds, texts)."""
-    low = chosen @ np.minimum(known, question).T
-    both = chosen @ known.T + chosen @ question.T  # the larger of two numbers is their sum less the smaller
-    return low / np.maximum(both - low, 1e-9)
+def masked_angles(question: Doubles, known: Doubles, chosen: Doubles) -> Doubles:
+    """The cosine of a question with each text over the features of each round: (rounds, texts)."""
+    together = chosen @ (known * question).T
+    lengths = (chosen @ (known**2).T) * (chosen @ question**2)[:, None]
+    return together / np.sqrt(np.maximum(lengths, 1e-24))

@@ -48,6 +48,14 @@ class LearnedRanker(Protocol):
         ...
 
 
+class PairRanker(LearnedRanker, Protocol):
+    """Can also compare texts that the library does not have, by what it has learned from the library."""
+
+    def between(self, texts: Sequence[str], others: Sequence[str]) -> Scores:
+        """(texts, others): as `score` would find if the library had the others as well."""
+        ...
+
+
 class LearningRanker(Protocol):
     """Learns from a library what there is to know before a question is asked."""
 

@@ -72,6 +72,12 @@ class LearnedModel:
                 scores[at, places[at]] = np.nan
         return scores
 
+    def between(self, texts: Sequence[str], others: Sequence[str]) -> Scores:
+        """(texts, others): how near texts are to texts that the library does not have."""
+        known = read_as_vectors(others, self.encode)
+        beside = LearnedModel(self.encode, Library(tuple(others), tuple(others)), known)
+        return beside.score(texts)
+
     def _read(self, texts: Sequence[str], places: Sequence[int]) -> list[Floats]:
         """The vectors of each question; a whole text of the library has been read before."""
         whole = [place >= 0 and text == self.library.texts[place] for text, place in zip(texts, places, strict=True)]

@@ -1,6 +1,6 @@
 """Texts as rates of frequent features, on scales that are learned from a library without the text that was asked about."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,6 +10,7 @@ from idiograph.rankers.counts import (
     Doubles,
     FeatureCounts,
     FrequentFeatures,
+    Keys,
     Places,
     left_out_places,
     questions_by_place,
@@ -19,6 +20,9 @@ from idiograph.rankers.library import NOT_IN_LIBRARY, Library, Scores
 Transform = Callable[[Doubles], Doubles]  # rates (texts, features) to coordinates (texts, features)
 Fit = Callable[[Doubles, Sequence[str]], Transform]  # from the rates of a library and who wrote each text
 Nearness = Literal["angle", "distance"]
+Coordinates = tuple[
+    int, Places, Doubles, Doubles, Keys
+]  # left out, questions, their points, the library's, feature keys
 NO_SPREAD = 1e-9  # of a mean: below it, a feature is the same in all texts and says nothing
 
 
@@ -52,14 +56,33 @@ class LearnedRates:
     def score(self, texts: Sequence[str], left_out: Sequence[int] | None = None) -> Scores:
         """(texts, library): cosine, or less by as much as they differ; a text with none of the features scores 0."""
         scores = np.zeros((len(texts), len(self.library)))
-        places = left_out_places(left_out, len(texts), len(self.library))
-        asked = [as_rates(table.frequent.count(texts)) for table in self.tables]
-        for place, which in questions_by_place(places):
-            questions, known = self._points([rates[which] for rates in asked], self._columns(place), place)
-            scores[which] = angles(questions, known) if self.nearness == "angle" else differences(questions, known)
+        for place, which, questions, known, _ in self.coordinates(texts, left_out):
+            scores[which] = NEARNESS[self.nearness](questions, known)
             if place != NOT_IN_LIBRARY:
                 scores[which, place] = np.nan
         return scores
+
+    def between(self, texts: Sequence[str], others: Sequence[str]) -> Scores:
+        """(texts, others): how near texts are to texts that the library does not have, by what was learned from it."""
+        asked = [as_rates(table.frequent.count([*texts, *others])) for table in self.tables]
+        points, _ = self._points(asked, self._columns(NOT_IN_LIBRARY), NOT_IN_LIBRARY)
+        return NEARNESS[self.nearness](points[: len(texts)], points[len(texts) :])
+
+    def remoteness(self, texts: Sequence[str]) -> Doubles:
+        """How far from the middle of the library each text lies: the root of the mean square of its coordinates."""
+        asked = [as_rates(table.frequent.count(texts)) for table in self.tables]
+        points, _ = self._points(asked, self._columns(NOT_IN_LIBRARY), NOT_IN_LIBRARY)
+        return np.sqrt((points**2).mean(axis=1))
+
+    def coordinates(self, texts: Sequence[str], left_out: Sequence[int] | None = None) -> Iterator[Coordinates]:
+        """The questions taken from one text of the library after the other, with what the library is without it."""
+        places = left_out_places(left_out, len(texts), len(self.library))
+        asked = [as_rates(table.frequent.count(texts)) for table in self.tables]
+        for place, which in questions_by_place(places):
+            columns = self._columns(place)
+            questions, known = self._points([rates[which] for rates in asked], columns, place)
+            pairs = zip(self.tables, columns, strict=True)
+            yield place, which, questions, known, np.concatenate([t.frequent.counts.keys[at] for t, at in pairs])
 
     def _columns(self, place: int) -> list[Places]:
         return [table.frequent.choose(place) for table in self.tables]
@@ -119,6 +142,9 @@ def differences(questions: Doubles, known: Doubles) -> Scores:
     from scipy.spatial.distance import cdist  # loads slowly
 
     return -cdist(questions, known, "cityblock") / max(known.shape[1], 1) * questions.any(axis=1, keepdims=True)
+
+
+NEARNESS: dict[Nearness, Callable[[Doubles, Doubles], Scores]] = {"angle": angles, "distance": differences}
 
 
 def fit_z_scores(rates: Doubles, _authors: Sequence[str]) -> Transform:

@@ -14,7 +14,7 @@ from idiograph.rankers.counts import (
     questions_by_place,
 )
 from idiograph.rankers.library import NOT_IN_LIBRARY, Library, Scores
-from idiograph.rankers.rates import name_parts
+from idiograph.rankers.rates import name_parts, unit_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,13 @@ class LearnedTfIdf:
             if place != NOT_IN_LIBRARY:
                 scores[which, place] = np.nan
         return scores
+
+    def between(self, texts: Sequence[str], others: Sequence[str]) -> Scores:
+        """(texts, others): how near texts are to texts that the library does not have, by what was learned from it."""
+        weight = np.sqrt(self.weights(NOT_IN_LIBRARY))
+        rows = log_counts(self.frequent.count([*texts, *others]).table).toarray() * weight
+        points = unit_rows(rows)
+        return points[: len(texts)] @ points[len(texts) :].T
 
     def weights(self, place: int) -> Doubles:
         """The square of how rare each feature is in the library without a text; 0 for what does not count."""

@@ -7,10 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from idiograph.rankers.counts import WordFeatures, most_frequent
+from idiograph.rankers.counts import WordFeatures, WordPairFeatures, most_frequent
 from idiograph.rankers.delta import compare_rates, count_tokens
 from idiograph.rankers.letters import weight_counts
 from idiograph.rankers.library import Library
+from idiograph.rankers.rates import LearnedRates, fit_z_scores, table_of
 from idiograph.rankers.tfidf import LearnedTfIdf, learn_tfidf
 from idiograph.text.words import FUNCTION_WORDS, SIMPLE_WORD
 
@@ -39,6 +40,20 @@ class WordTfIdf:
         often = np.array([n for count in counts for n in count.values()], np.float32)
         rows = weight_counts(csr_array((often, (owner, column)), shape=(len(counts), max(len(place), 1))))
         return (rows[: len(a)] @ rows[len(a) :].T).toarray()
+
+
+class WordPairs:
+    """Cosine of the z-scores of the most frequent pairs of words, marks among them: Delta over what follows what."""
+
+    name = "pairs"
+
+    def __init__(self, features: int = 2000) -> None:
+        self.features = features
+
+    def learn(self, library: Library) -> LearnedRates:
+        """Count the pairs of a library. Which are the most frequent, means and spreads leave out what is asked about."""
+        table = table_of(most_frequent(library.texts, WordPairFeatures(), self.features))
+        return LearnedRates(self.name, library, (table,), fit_z_scores)
 
 
 class FunctionWords:
