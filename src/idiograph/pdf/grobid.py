@@ -188,10 +188,19 @@ class Grobid:
             return Extraction(413, reason="too large", detail=f"{size} bytes, more than {self.recipe.max_bytes}")
         deadline = time.monotonic() + 2 * self.recipe.timeout  # of which half may pass before the first byte
         with pdf.open("rb") as file:
-            form = {"input": ("document.pdf", file, "application/pdf")}  # a name on disk need not be text
+            form = {"input": (sendable_name(pdf), file, "application/pdf")}
             request = {"data": options, "files": form, "headers": {"Accept": "application/xml"}}
             with self.client.stream("POST", url, **request) as response:
                 return judge_answer(response.status_code, read_tei_body(response, deadline))
+
+
+def sendable_name(pdf: Path) -> str:
+    """The name of a file as it goes into a form; a name on disk need not be text.
+
+    >>> sendable_name(Path("pdf/hal-01.pdf")), sendable_name(Path(b"caf\\xe9.pdf".decode("utf-8", "surrogateescape")))
+    ('hal-01.pdf', 'document.pdf')
+    """
+    return pdf.name if pdf.name.isprintable() else "document.pdf"
 
 
 def read_tei_body(response: httpx2.Response, deadline: float) -> bytes:
