@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from resealed import reseal
 
 from idiograph.corpus.corpus import Corpus, build_corpus
 from idiograph.mining.audit import audit_triplets
@@ -183,6 +184,7 @@ def test_splits_are_taken_over_from_triplets_that_list_no_people(documents, corp
     """By the authors whom their rows name."""
     mine_triplets(corpus, settings(split="people"), tmp_path / "one")
     (tmp_path / "one" / PEOPLE_FILE).unlink()
+    reseal(tmp_path / "one", "triplets")
     catalog = plan_mining(corpus, settings(), splits_from=[tmp_path / "one"]).catalog
     mine_plan(plan_mining(corpus, settings(), splits_from=[tmp_path / "one"]), tmp_path / "two")
     split = dict(zip(catalog.shown.column("id").to_pylist(), catalog.split.tolist(), strict=True))
@@ -207,6 +209,7 @@ def test_audit_finds_an_author_whom_the_list_of_people_has_in_another_split(corp
     assert audit_triplets(tmp_path / "out").sound
     people = PeopleSplits.load(tmp_path / "out")
     replace(people, split=np.roll(people.split, 1)).save(tmp_path / "out")
+    reseal(tmp_path / "out", "triplets")
     assert any("belong into another split" in fault for fault in audit_triplets(tmp_path / "out").faults)
 
 
@@ -215,4 +218,5 @@ def test_audit_finds_somebody_who_is_listed_in_two_splits(corpus, tmp_path):
     table = pq.read_table(tmp_path / "out" / PEOPLE_FILE)
     twice = pa.concat_tables([table, pa.table({"who": table["who"], "split": table["split"][::-1]})])
     pq.write_table(twice, tmp_path / "out" / PEOPLE_FILE)
+    reseal(tmp_path / "out", "triplets")
     assert any("in two splits" in fault for fault in audit_triplets(tmp_path / "out").faults)

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from resealed import reseal
 
 from idiograph.cli.study import backbones_of
 from idiograph.errors import InputError, SpecError
@@ -147,8 +148,9 @@ def test_a_run_that_fails_stops_no_other_and_is_named(finished, wanted, tmp_path
 def test_a_study_goes_on_with_the_triplets_that_it_was_begun_with(finished, wanted, tmp_path):
     out = tmp_path / "out"
     shutil.copytree(finished[0], out)
-    path = out / "triplets" / "anthology" / "manifest.json"
-    path.write_text(path.read_text().replace(json.loads(path.read_text())["fingerprint"], "0" * 16))
+    other = out / "triplets" / "anthology"
+    next(other.rglob("train-*.parquet")).unlink()
+    reseal(other, "triplets")
     with pytest.raises(InputError, match="begun with other triplets, of anthology; give the sources"):
         run_study(["anthology"], out, wanted)
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from resealed import reseal
 from sentence_transformers import MultiVectorEncoder
 from torch import nn
 from trainees import batches_of, one_thread, passages, recipe, trainee, triplets, write_jsonl  # noqa: F401
@@ -516,6 +517,7 @@ def test_what_one_folder_tests_on_another_does_not_train_on(backbones, anthology
             path.rename(path.with_name(path.name.replace("test", "train")))
         else:
             path.unlink()
+    reseal(tmp_path / "turned", "triplets")
     how = recipe(steps=1, batch=4, patch="ngram:2")
     with pytest.raises(InputError, match="every row of 'turned' is held out for validation or test"):
         train_model_on(
