@@ -75,7 +75,7 @@ class ReferencePairs:
     words: int  # that the texts were cut to; 0: whole
 
     def take(self, which: Bools | Longs) -> "ReferencePairs":
-        return ReferencePairs(*(getattr(self, name)[which] for name in PAIR_COLUMNS), self.words)
+        return replace(self, **{name: getattr(self, name)[which] for name in PAIR_COLUMNS})
 
 
 @dataclass(frozen=True, slots=True)
@@ -415,7 +415,8 @@ def thin_out(pairs: ReferencePairs, seed: int = 7) -> ReferencePairs:
 
 def join_pairs(parts: Sequence[ReferencePairs], words: int = 0) -> ReferencePairs:
     """Several collections of pairs as one."""
-    return ReferencePairs(*(np.concatenate([getattr(part, name) for part in parts]) for name in PAIR_COLUMNS), words)
+    columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in PAIR_COLUMNS}
+    return ReferencePairs(**columns, words=words)
 
 
 def learn_pairs(
