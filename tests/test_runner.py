@@ -181,7 +181,7 @@ def test_an_unknown_runner_is_refused_with_a_suggestion():
 
 
 def test_a_team_of_nobody_is_refused():
-    with pytest.raises(SpecError, match="the number of workers must be 1 or more, but got 0"):
+    with pytest.raises(SpecError, match="the number of workers must be from 1 to 1024, but got 0"):
         run_items(square, [1], "processes", 0)
 
 

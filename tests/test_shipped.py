@@ -157,14 +157,8 @@ def commands(work: Path) -> list[list[str]]:
         words = [elsewhere.sub("", word) for word in json.loads(line)]
         if words[0] == "train":
             words[1 : words.index("-o")] = ["T"]
-            words = as_on_the_card(words)
         found += [words] if words not in found else []  # the mean is made by whatever needs it
     return found
-
-
-def as_on_the_card(words: list[str]) -> list[str]:
-    """`--set key=value` as `--key value`: so these settings were typed when the card was written, which is sealed."""
-    return shlex.split(re.sub(r"--set (\w+)=", r"--\1 ", shlex.join(words)))
 
 
 def test_the_commands_on_its_card_are_those_of_the_recipe(tmp_path):
