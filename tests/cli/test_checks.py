@@ -28,7 +28,7 @@ TYPOS = {
     "attribute records a.txt": "'records' is a folder of records, not an index",
     "attribute index a.txt --by sett": "unknown unit 'sett'; choose from author, set",
     "search index nowhere.txt": "there is no file 'nowhere.txt'",
-    "index nowhere -o out": "there is no corpus folder 'nowhere'",
+    "index nowhere -o out": "there is no file or folder 'nowhere'",
     "index corpus -o index": "'index' is there already; choose another -o, or pass --overwrite",
     "index corpus -o out --dtype int5": "but got 'int5'",
     "corpus a.txt -o corpus": "'corpus' is there already",

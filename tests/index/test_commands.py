@@ -46,6 +46,20 @@ def test_an_index_is_made_with_the_settings_asked_for(idiograph, corpora, tmp_pa
     assert (found["recipe"]["dtype"], found["recipe"]["dim"], found["preset"]) == ("int4", 16, "sound")
 
 
+def test_a_folder_of_texts_is_indexed_as_it_is(idiograph, corpora, tmp_path, tiny):
+    texts = tmp_path / "texts"
+    texts.mkdir()
+    for name in ("Ada_one", "Ada_two", "Bea_one"):
+        (texts / f"{name}.txt").write_text((corpora / "a.txt").read_text().replace("the", name))
+    status, out, err = idiograph("index", texts, "-o", tmp_path / "index", *tiny, "--json")
+    assert status == 0, err
+    assert json.loads(out)["documents"] == 3
+    (texts / "nobody.txt").write_text("A text whose writer is not named.")
+    status, out, err = idiograph("index", texts, "-o", tmp_path / "other", *tiny)
+    assert (status, out, "nobody.txt" in err) == (1, "", True)
+    assert not (tmp_path / "other").exists()
+
+
 def test_documents_are_added_deleted_and_listed(idiograph, corpora, index, tiny):
     status, out, err = idiograph("index", corpora / "fourth", "-o", index, "--add", *tiny, "--json")
     assert (status, json.loads(out)["documents"]) == (0, 8), err

@@ -8,7 +8,7 @@ from typing import Annotated, Any, TypeVar
 import typer
 from rich.table import Table
 
-from idiograph.cli.checks import check_folder, check_output, check_reading, check_runner, check_texts
+from idiograph.cli.checks import check_folder, check_output, check_reading, check_runner, check_sources, check_texts
 from idiograph.cli.progress import Update
 from idiograph.cli.shared import (
     Address,
@@ -41,7 +41,9 @@ Domains = Annotated[list[str] | None, typer.Option("--domain", help="Only docume
 
 def index(
     place: Place,
-    corpus_folder: Annotated[Path | None, typer.Argument(metavar="[CORPUS]", help="A corpus folder.")] = None,
+    corpus: Annotated[
+        str | None, typer.Argument(metavar="[CORPUS]", help="A corpus folder, or texts: a folder of Author_title.txt.")
+    ] = None,
     add: Annotated[bool, typer.Option("--add", help="Add to the index, replacing documents that are there.")] = False,
     delete: Annotated[list[str] | None, typer.Option(help="Remove the document with this id; may be repeated.")] = None,
     compact: Annotated[bool, typer.Option("--compact", help="Give back the space of what was removed.")] = False,
@@ -65,14 +67,12 @@ def index(
     """Embed a corpus into an index that knows its writers. Or change an index, or say what is in it."""
     changes = {"dtype": dtype, "dim": dim, "passages_per_document": passages_per_document}
     chosen = settings(preset, recipe_file, {"style": {"keep": keep}, "index": changes})
-    check_index_options(
-        corpus_folder, add, bool(delete) or compact or info, [n for n, v in changes.items() if v is not None]
-    )
+    check_index_options(corpus, add, bool(delete) or compact or info, [n for n, v in changes.items() if v is not None])
     check_reading(model, patch, keep)
     check_runner(runner)
-    if corpus_folder:
-        check_folder(corpus_folder, "corpus")
-    if corpus_folder and not add:
+    if corpus:
+        check_sources([corpus])
+    if corpus and not add:
         check_output(place, overwrite)
     else:
         check_folder(place, "index")
@@ -86,21 +86,19 @@ def index(
     embedders = EmbeddingWorkers(
         Workers(runner, workers or None, address), partial(load, None if model == "default" else model, **grain(style))
     )
-    if corpus_folder is None:
+    if corpus is None:
         opened = Index.open(place, style)
         change(opened, delete or [], compact)
         note = ""
     else:
         with bar("embedding passages") as update:
-            opened = embed_corpus(
-                corpus_folder, place, style, chosen, embedders, add=add, overwrite=overwrite, update=update
-            )
+            opened = embed_corpus(corpus, place, style, chosen, embedders, add=add, overwrite=overwrite, update=update)
             update(len(opened.documents), len(opened.documents), "calibrating")
             note = calibrate_new_index(opened)
     say(print_index_note(opened, note), as_json, lambda: print_index(opened, note))
 
 
-def check_index_options(corpus: Path | None, add: bool, other: bool, fixed: list[str]) -> None:
+def check_index_options(corpus: str | None, add: bool, other: bool, fixed: list[str]) -> None:
     """Refuse options that do not go together."""
     if corpus is None and not other:
         raise SpecError("give a CORPUS to index, or --delete, --compact or --info for an index that is there")
@@ -115,12 +113,12 @@ def grain(style: Any) -> dict[str, str]:
 
 
 def embed_corpus(
-    corpus: Path, place: str, style: Any, chosen: Recipe, embedders: Any, *, add: bool, overwrite: bool, update: Any
+    corpus: str, place: str, style: Any, chosen: Recipe, embedders: Any, *, add: bool, overwrite: bool, update: Any
 ) -> Any:
     from idiograph.corpus.corpus import Corpus
     from idiograph.index.index import Index
 
-    documents = Corpus(corpus)
+    documents = Corpus.read(corpus)
     taken, tell = count_documents(documents, len(documents), update)
     if not add:
         return Index.build(
@@ -128,7 +126,7 @@ def embed_corpus(
             place,
             style,
             chosen.index,
-            source=documents.manifest.fingerprint,
+            source=documents.fingerprint,
             preset=chosen.preset,
             overwrite=overwrite,
             workers=embedders,

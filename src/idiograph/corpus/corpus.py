@@ -1,5 +1,6 @@
 """A corpus on disk: Parquet shards by language that any Hugging Face tool reads, and random access to every text."""
 
+import json
 import os
 import shutil
 from bisect import bisect_right
@@ -33,6 +34,7 @@ from idiograph.identity import Byline, Identities
 from idiograph.recipe import CorpusRecipe
 from idiograph.runner import Failure as Lost
 from idiograph.runner import Workers, shard
+from idiograph.seeded import hash_text
 from idiograph.store import Manifest, draft, find_manifest, read_manifest, seal
 from idiograph.text.cells import PeopleCsv
 from idiograph.text.language import identify
@@ -286,6 +288,10 @@ class Corpus:
             raise InputError(f"there is no text in '{source}'; give files named Author_title.txt, or author/title.txt")
         return library
 
+    @property
+    def fingerprint(self) -> str:
+        return self.manifest.fingerprint
+
     def __str__(self) -> str:
         languages = ", ".join(f"{lang} {count}" for lang, count in self.manifest.counts["languages"].items())
         return f"corpus '{self.folder}': {len(self)} documents ({languages})"
@@ -366,6 +372,12 @@ class TextLibrary:
 
     def __iter__(self) -> Iterator[Document]:
         return iter(self.documents)
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the texts and who wrote them."""
+        rows = "\n".join(json.dumps(document_row(document), sort_keys=True) for document in self.documents)
+        return f"{hash_text(rows):016x}"
 
     @property
     def authors(self) -> dict[str, int]:
