@@ -155,7 +155,8 @@ def attribution_page(
             names = [", ".join(n) for n in rolled.candidates]
             figure = along_axis([start for start, _ in rolled.windows], rolled.llr, names, rolled.owners)
             rows = rolled.to_json()["parts"]
-        questions.append({"name": name, "answer": answer, "figure": figure, "parts": rows})
+        rolled_by = rolled.method if rolled else ""
+        questions.append({"name": name, "answer": answer, "figure": figure, "parts": rows, "rolled_by": rolled_by})
     return render("attribute.html", title="Who wrote this?", questions=questions, audit=trail, closed=closed)
 
 

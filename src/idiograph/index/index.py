@@ -218,6 +218,15 @@ class Index:
             for text, row in zip(texts, about, strict=True)
         ]
 
+    def texts_at(self, rows: Sequence[int] | Ints) -> list[str]:
+        """The texts of some passages, and nothing else of them."""
+        return self.tables.take(self._state.offsets[np.asarray(rows, np.int64)], ["text"])["text"].to_pylist()
+
+    def means_at(self, rows: Ints) -> Floats:
+        """The means of the patches of some passages as they are kept in 8 bits, of unit length."""
+        few = self._sketches.take(rows)
+        return few.codes.astype(np.float32) * few.scales[:, None]
+
     @cached_property
     def patches(self) -> Patches:
         """Every passage's patches as 32-bit vectors; large."""
