@@ -78,7 +78,7 @@ def attribute_command(
         for n, t in asked.items()
         if rolling
     }
-    trail = index_provenance(opened, by, candidates or (), unknown) | {"search": search_in_words(len(opened), exact)}
+    trail = index_provenance(opened, by, candidates or (), unknown) | {"search": search_in_words(opened, exact, method)}
     if html:
         write_page(html, attribution_page(answers, parts, trail, bool(candidates)))
     if table:
