@@ -87,9 +87,10 @@ def documents_to_ask(index: Index, everybody: IndexAuthors) -> Ints:
     places = np.flatnonzero(writers >= 0)
     if len(places) < 2:
         raise InputError(
-            f"no author of index '{index.where}' has two texts, so none can be left out; add texts by the same authors"
+            f"no author of index '{index.where}' has two texts alone, so none can be left out; add texts by the same "
+            "authors, or ask the model alone (--method model)"
         )
-    return np.sort(np.random.default_rng(7).permutation(places)[: min(DOCUMENTS_TO_ASK, len(places) // 2)])
+    return np.sort(np.random.default_rng(7).permutation(places)[: min(DOCUMENTS_TO_ASK, max(len(places) // 2, 2))])
 
 
 @dataclass(frozen=True)
