@@ -98,6 +98,22 @@ def test_windows_of_a_text_by_two_hands_lean_to_their_writers(index):
     assert found.llr.shape == (len(found.windows), 2)
 
 
+def test_a_change_of_hand_is_found_within_a_window(index):
+    first, second = ESSAYS["ansel-brook/maps"], list(ESSAYS.values())[17]
+    text, both = first.text + "\n\n" + second.text, [first.authors[0].name, second.authors[0].name]
+    found = rolling(text, index, window=200, candidates=both, exclude=[first.id, second.id])
+    assert found.method == "best"
+    assert [found.candidates[part.owner][0] for part in found.parts] == both
+    assert abs(found.parts[0].end - len(first.text)) < len(text) * 200 / len(text.split())
+
+
+def test_one_method_reads_the_windows_if_it_is_asked_to(index):
+    text = ESSAYS["ansel-brook/maps"].text + "\n\n" + list(ESSAYS.values())[17].text
+    found = {name: rolling(text, index, window=200, method=name) for name in ("delta", "model")}
+    assert {name: one.to_json()["method"] for name, one in found.items()} == {"delta": "delta", "model": "model"}
+    assert not np.array_equal(found["delta"].llr, found["model"].llr)
+
+
 def test_the_likeliest_path_changes_hands_once_where_the_evidence_does():
     llr = np.array([[2.0, -2.0]] * 6 + [[-2.0, 2.0]] * 6)
     assert likeliest_owners(llr, share=1.0) == (0,) * 6 + (1,) * 6
