@@ -98,6 +98,22 @@ def test_windows_of_a_text_by_two_hands_lean_to_their_writers(index):
     assert found.llr.shape == (len(found.windows), 2)
 
 
+def test_a_change_of_hand_is_found_within_a_window(index):
+    first, second = ESSAYS["ansel-brook/maps"], list(ESSAYS.values())[17]
+    text, both = first.text + "\n\n" + second.text, [first.authors[0].name, second.authors[0].name]
+    found = rolling(text, index, window=200, candidates=both, exclude=[first.id, second.id])
+    assert found.method == "best"
+    assert [found.candidates[part.owner][0] for part in found.parts] == both
+    assert abs(found.parts[0].end - len(first.text)) < len(text) * 200 / len(text.split())
+
+
+def test_one_method_reads_the_windows_if_it_is_asked_to(index):
+    text = ESSAYS["ansel-brook/maps"].text + "\n\n" + list(ESSAYS.values())[17].text
+    found = {name: rolling(text, index, window=200, method=name) for name in ("delta", "model")}
+    assert {name: one.to_json()["method"] for name, one in found.items()} == {"delta": "delta", "model": "model"}
+    assert not np.array_equal(found["delta"].llr, found["model"].llr)
+
+
 def test_the_likeliest_path_changes_hands_once_where_the_evidence_does():
     llr = np.array([[2.0, -2.0]] * 6 + [[-2.0, 2.0]] * 6)
     assert likeliest_owners(llr, share=1.0) == (0,) * 6 + (1,) * 6
@@ -214,15 +230,31 @@ def test_a_folder_of_texts_becomes_a_report_with_an_audit_trail(idiograph, room,
     found = json.loads(out)
     assert len(found) == 2
     audit = next(iter(found.values()))["audit"]
+    assert {one["rolling"]["method"] for one in found.values()} == {"best"}
+    assert audit["search"] == "every text was compared"
     assert {"version", "date", "model", "model fingerprint", "corpus", "preset", "index version"} <= set(audit)
     page = (room / "r.html").read_text()
     assert page.count("<h2>") == 3
     assert audit["model fingerprint"] in page
     assert "<svg" in page
+    assert "LR of each candidate by best" in page
     assert not re.search(r'(?:src|href)="?(?:https?:)?//', page)  # nothing is fetched from elsewhere
     rows = list(csv.DictReader((room / "r.csv").open()))
     assert len(rows) == sum(len(f["candidates"]) for f in found.values())
     assert rows[0]["rank"] == "1"
+
+
+def test_the_command_names_the_document_that_holds_the_text(idiograph, room, index, tiny):
+    status, out, err = idiograph("attribute", index.folder, room / "texts" / "ansel-brook-bees.txt", *tiny)
+    assert status == 0, err
+    held = re.search(r"(\d+)% of the text stands in 'ansel-brook/bees', which is in the index", out)
+    assert held
+    assert int(held[1]) >= 90
+    own = room / "own.txt"
+    own.write_text(ESSAYS["ansel-brook/bees"].text[:300] + "\n\n" + list(ESSAYS.values())[45].text)
+    status, out, err = idiograph("attribute", index.folder, own, *tiny)
+    assert status == 0, err
+    assert "which is in the index" not in out  # a quotation is no copy
 
 
 def test_texts_by_one_hand_can_be_pooled_and_single_authors_ranked(idiograph, room, index, tiny):

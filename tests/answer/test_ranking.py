@@ -118,7 +118,7 @@ def test_an_excluded_document_does_not_count_in_a_large_index(large):
 
 def test_somebody_who_leads_in_one_window_has_a_ratio_in_all(large):
     text = ESSAYS[0].text + "\n\n" + ESSAYS[20].text
-    found = rolling(text, large, k=2, window=120, step=60)
+    found = rolling(text, large, k=2, window=120, step=60, method="model")
     everybody, known = author_sets_of(large), calibration_of_index(large).calibration
     kept = np.array([names in found.candidates for names in everybody.names])
     for (start, end), llr in zip(found.windows, found.llr, strict=True):

@@ -8,15 +8,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idiograph.answer.authors import IndexAuthors, author_sets_of
-from idiograph.answer.crossvalidate import BEST, MAX_TEXTS, CrossValidation
+from idiograph.answer.crossvalidate import BEST, CrossValidation, LibraryKnowledge
 from idiograph.answer.evidence import author_standings
+from idiograph.answer.large.learning import sampled_evidence_of_index
+from idiograph.answer.large.sampled import SampledQuestion
 from idiograph.answer.likelihood import Calibration, effective_count, ratio_in_words
-from idiograph.answer.methods import MODEL, evidence_of_index
+from idiograph.answer.methods import MODEL, evidence_of_index, is_large
 from idiograph.answer.openset import IndexCalibration, OpenSetAnswer, calibration_of_index, open_answer
 from idiograph.answer.pairs import text_passages
-from idiograph.answer.ranking import Matches, Ranking, rank_candidates
+from idiograph.answer.ranking import Bools, Floats, Ints, Matches, Ranking, match_candidates, rank_candidates
 from idiograph.errors import InputError
 from idiograph.index.index import Index, Passage
+from idiograph.rankers.model import mean_patches
+from idiograph.style.patches import Patches
 from idiograph.text.copies import Copy, find_copies
 from idiograph.text.passages import count_words
 from idiograph.text.words import content_words, word_overlap
@@ -113,9 +117,8 @@ def attribute(
 
     `candidates` limits them to those with one of these authors; `exclude` names documents that do not count; `unknown`
     is the reader's own probability, before seeing the text, that the writer is not in the index at all. In a large index
-    the passages of those who seem near are scored, and a sample of the others stands for the rest; `exact` scores
-    everything. `method` is `best`, the weighed evidence of all methods, or one of them by its name; an index of more than
-    `MAX_TEXTS` documents is asked by the model.
+    those who seem near are compared, and a sample of the others stands for the rest; `exact` lets the model score
+    everything. `method` is `best`, the weighed evidence of all methods, or one of them by its name.
     """
     texts = [text] if isinstance(text, str) else list(text)
     asked = [p for one in texts for p in text_passages(one, index.recipe.words)]
@@ -123,14 +126,13 @@ def attribute(
     everybody = author_sets_of(index, by)
     closed = bool(candidates)
     wanted = everybody.with_names(candidates) if closed else np.ones(len(everybody.keys), bool)
-    also = wanted if closed else None
-    ranking = rank_candidates(index, everybody, index.embed(asked), exclude=exclude, also=also, exact=exact).of(wanted)
-    if not len(ranking):
+    if not wanted.any():
         raise InputError(f"no author of index '{index.where}' is among the candidates")
-    question = AskedText(texts, asked, by, tuple(exclude), 0.0 if closed else unknown)
-    if method == MODEL or len(index.documents) > MAX_TEXTS:
-        return answer_by_model(index, everybody, ranking, question, k)
-    return answer_by_evidence(index, everybody, ranking, question, k, method)
+    question = AskedText(texts, asked, index.embed(asked), by, tuple(exclude), 0.0 if closed else unknown, exact)
+    if method == MODEL:
+        return answer_by_model(index, everybody, question, wanted, k)
+    weigh = weigh_sampled if is_large(index) else weigh_everybody
+    return answer_by_evidence(index, everybody, weigh(index, everybody, question, wanted, method), question, k)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,19 +141,32 @@ class AskedText:
 
     texts: Sequence[str]
     passages: Sequence[str]
+    patches: Patches  # of the passages
     by: str
     exclude: tuple[str, ...]
     unknown: float
+    exact: bool
+
+    @property
+    def whole(self) -> str:
+        return "\n\n".join(self.texts)
 
     @property
     def words(self) -> int:
         return sum(count_words(text) for text in self.texts)
 
+    @property
+    def closed(self) -> bool:
+        return self.unknown == 0.0
 
-def answer_by_model(
-    index: Index, everybody: IndexAuthors, ranking: Ranking, question: AskedText, k: int
-) -> Attribution:
+
+def answer_by_model(index: Index, everybody: IndexAuthors, question: AskedText, wanted: Bools, k: int) -> Attribution:
     """The candidates by the model alone, with what its scores mean in this index."""
+    also = None if wanted.all() else wanted
+    how: dict[str, Any] = {"exclude": question.exclude, "exact": question.exact}
+    ranking = rank_candidates(index, everybody, question.patches, also=also, **how).of(wanted)
+    if not len(ranking):
+        raise InputError(f"no text by the candidates is left in index '{index.where}'")
     known = calibration_of_index(index, question.by)
     ratios = known.calibration.ratios(ranking.z, np.full(len(ranking), size_of(question.words)))
     none = open_answer(known.open_set, float(ranking.z[0]), size_of(question.words), question.unknown)
@@ -161,41 +176,97 @@ def answer_by_model(
         make_candidate(everybody, ranking, at, (float(ratios[at]), float(chances[at])), proof, question.exclude)
         for at, proof in enumerate(proofs)
     ]
-    closed = question.unknown == 0.0
-    alone = stands_alone(best, none, closed)
+    alone = stands_alone(best, none, question.closed)
     return Attribution(tuple(best), none, alone, known.calibration, question.words, len(question.passages))
 
 
-def answer_by_evidence(
-    index: Index, everybody: IndexAuthors, ranking: Ranking, question: AskedText, k: int, method: str
-) -> Attribution:
-    """The candidates by the weighed evidence of several methods, or of one that is not the model."""
+@dataclass(frozen=True)
+class WeighedCandidates:
+    """The candidates who were compared, nearest first, by the evidence of one method or of several."""
+
+    method: str
+    who: Ints
+    standings: Floats  # (candidates, methods)
+    scores: Floats
+    ratios: Floats
+    weights: Floats  # how many candidates each one stands for
+    known: LibraryKnowledge
+    documents: Ints  # that passages are shown from
+    copies: tuple[Copy, ...]
+
+    def in_order(self) -> "WeighedCandidates":
+        order = np.argsort(-self.scores, kind="stable")
+        order = order[~np.isnan(self.scores[order])]
+        some = {name: getattr(self, name)[order] for name in ("who", "standings", "scores", "ratios", "weights")}
+        return replace(self, **some)
+
+
+def weigh_everybody(
+    index: Index, everybody: IndexAuthors, question: AskedText, wanted: Bools, method: str
+) -> WeighedCandidates:
+    """Every text of the index is compared with the question."""
     learned = evidence_of_index(index, question.by, method)
-    weights, texts = learned.known.weights, ["\n\n".join(question.texts)]
-    standings = learned.evidence.standings(texts)
+    weights, documents = learned.known.weights, np.arange(len(everybody.documents))
+    standings = learned.evidence.standings([question.whole])
     standings[:, everybody.numbers(question.exclude)] = np.nan
     each = author_standings(standings, learned.authors.members, weights.best_texts)
-    size = np.log10(max(question.words, 1))
-    scores, ratios = weights.scores(each)[0], weights.ratios(each, np.array([size]))[0]
-    who = ranking.who[np.argsort(-scores[ranking.who], kind="stable")]
-    who = who[~np.isnan(scores[who])]
-    none = open_answer(learned.known.open_set, float(scores[who[0]]), float(size), question.unknown)
-    chances = shares_of_ratios(ratios[who], np.ones(len(who))) * (1 - none.probability)
-    first = Ranking(who, scores[who], scores[who], np.ones(len(who)), np.ones(len(who), bool), ranking.matches)
-    known = calibration_of_index(index, question.by)
-    proofs = gather_evidence(index, everybody, question.passages, first.take(np.arange(min(k, len(who)))), known)
+    scores, ratios = weights.scores(each)[0], weights.ratios(each, np.log10([max(question.words, 1)]))[0]
+    who = np.flatnonzero(wanted)
+    copies = find_copies(question.whole, learned.evidence.library.texts, everybody.documents)
+    one = np.ones(len(who))
+    return WeighedCandidates(
+        method, who, each[0, who], scores[who], ratios[who], one, learned.known, documents, copies
+    ).in_order()
+
+
+def weigh_sampled(
+    index: Index, everybody: IndexAuthors, question: AskedText, wanted: Bools, method: str
+) -> WeighedCandidates:
+    """Whoever seems near is compared with the question, and a panel stands for the others."""
+    learned = sampled_evidence_of_index(index, question.by, method)
+    weights = learned.known.weights
+    near = everybody.near(np.arange(len(index)), index.score_everything(question.patches)) if question.exact else None
+    asked = SampledQuestion(question.whole, mean_patches(question.patches), near)
+    exclude = np.array(everybody.numbers(question.exclude), np.int64)
+    found = learned.evidence.ask([asked], exclude, wanted & ~wanted.all())
+    each, stands_for = found.authors(weights.best_texts), found.weights(0)
+    scores, ratios = weights.scores(each)[0], weights.ratios(each, np.log10([max(question.words, 1)]))[0]
+    kept = wanted[found.who] & (stands_for > 0)
+    names = [everybody.documents[at] for at in found.documents]
+    copies = find_copies(question.whole, found.texts, names)
+    documents = np.union1d(found.documents, learned.evidence.panel_documents)
+    parts = (found.who[kept], each[0, kept], scores[kept], ratios[kept], stands_for[kept])
+    return WeighedCandidates(method, *parts, learned.known, documents, copies).in_order()
+
+
+def answer_by_evidence(
+    index: Index, everybody: IndexAuthors, weighed: WeighedCandidates, question: AskedText, k: int
+) -> Attribution:
+    """The candidates by the weighed evidence of several methods, or of one that is not the model."""
+    who, known, size = weighed.who, weighed.known, float(np.log10(max(question.words, 1)))
+    if not len(who):
+        raise InputError(f"no text by the candidates is left in index '{index.where}'")
+    none = open_answer(known.open_set, float(weighed.scores[0]), size, question.unknown)
+    chances = shares_of_ratios(weighed.ratios, weighed.weights) * (1 - none.probability)
+    few = np.arange(min(k, len(who)))
+    documents = np.setdiff1d(weighed.documents, everybody.numbers(question.exclude))
+    matches = match_candidates(index, everybody, question.patches, who[few], documents, question.exact)
+    first = Ranking(
+        who[few], weighed.scores[few], weighed.scores[few], weighed.weights[few], np.ones(len(few), bool), matches
+    )
+    proofs = gather_evidence(index, everybody, question.passages, first, calibration_of_index(index, question.by))
     best = [
         replace(
-            make_candidate(everybody, first, at, (float(ratios[who[at]]), float(chances[at])), proof, question.exclude),
-            shares=weights.shares(each[0, who[at]], float(size)),
+            make_candidate(
+                everybody, first, at, (float(weighed.ratios[at]), float(chances[at])), proof, question.exclude
+            ),
+            shares=known.weights.shares(weighed.standings[at], size),
         )
         for at, proof in enumerate(proofs)
     ]
-    copies = find_copies(texts[0], learned.evidence.library.texts, everybody.documents)
-    lost = not learned.known.check.tells_apart
-    alone = lost or stands_alone(best, none, question.unknown == 0.0)
-    about = (weights.calibration, question.words, len(question.passages), method, learned.known.check, copies)
-    return Attribution(tuple(best), none, alone, *about)
+    alone = not known.check.tells_apart or stands_alone(best, none, question.closed)
+    about = (known.weights.calibration, question.words, len(question.passages), weighed.method, known.check)
+    return Attribution(tuple(best), none, alone, *about, weighed.copies)
 
 
 def size_of(count: int) -> float:

@@ -70,6 +70,7 @@ class CrossValidation:
     texts: int
     lang: str
     words: int  # that a question was cut to; 0: whole texts
+    sampled_from: int = 0  # texts that the library has, where only `texts` of them were compared; 0: all were
 
     @property
     def best(self) -> MethodCheck:
@@ -84,15 +85,17 @@ class CrossValidation:
     def sentence(self) -> str:
         """How often this is right, in words."""
         best = self.best
+        sample = f" ({self.texts:,} of its {self.sampled_from:,} texts were sampled)" if self.sampled_from else ""
         if not self.tells_apart:
             return (
                 f"these texts do not tell their authors apart by anything that was tried (right in {best.right} of "
-                f"{best.of}; naming one author every time is right in {self.majority})"
+                f"{best.of}; naming one author every time is right in {self.majority}){sample}"
             )
-        return f"on texts of this library this is right in {best.right} of {best.of}"
+        return f"on texts of this library this is right in {best.right} of {best.of}{sample}"
 
     def to_json(self) -> dict[str, Any]:
         about = {"majority": self.majority, "texts": self.texts, "lang": self.lang, "words": self.words}
+        about |= {"sampled_from": self.sampled_from}
         checks = {name: check.to_json() for name, check in self.methods.items()}
         learned = {"authors": self.authors, "weights": self.weights, "confusion": self.confusion}
         return {"methods": checks, **learned, **about, "tells_apart": self.tells_apart, "says": self.sentence}
@@ -101,7 +104,7 @@ class CrossValidation:
     def from_json(cls, saved: dict[str, Any]) -> "CrossValidation":
         checks = {name: MethodCheck.from_json(name, check) for name, check in saved["methods"].items()}
         rest = {name: saved[name] for name in ("weights", "authors", "confusion", "majority", "texts", "lang", "words")}
-        return cls(checks, **rest)
+        return cls(checks, **rest, sampled_from=saved.get("sampled_from", 0))
 
 
 @dataclass(frozen=True)
@@ -311,12 +314,14 @@ def confusion_of(names: Sequence[str], truth: Longs, named: Longs) -> dict[str, 
     return table
 
 
-def sample_library(library: Library, limit: int = MAX_TEXTS, seed: int = 7) -> Library:
+def sample_library(library: Library, limit: int = MAX_TEXTS) -> Library:
     """At most so many texts: authors with several first, in an order that depends on their names alone."""
-    if len(library) <= limit:
-        return library
-    counts = Counter(library.authors)
+    return library if len(library) <= limit else library.take(sample_places(library.authors, limit))
+
+
+def sample_places(authors: Sequence[str], limit: int, seed: int = 7) -> list[int]:
+    """The places of the texts that a sample has, by the author of each."""
+    counts = Counter(authors)
     order = np.random.default_rng(seed).permutation(sorted(counts))
     rank = {name: at for at, name in enumerate(sorted(order.tolist(), key=lambda name: counts[name] < 2))}
-    chosen = sorted(range(len(library)), key=lambda at: rank[library.authors[at]])[:limit]
-    return library.take(sorted(chosen))
+    return sorted(sorted(range(len(authors)), key=lambda at: rank[authors[at]])[:limit])

@@ -77,10 +77,23 @@ class LearnedView:
 
     ranker: LearnedRanker
     columns: ColumnStatistics
+    library: Library
+    among: Floats | None = None  # the library's texts with each other, each left out, where that was learned just now
 
     def standings(self, texts: Sequence[str], left_out: Longs) -> Floats:
         """(texts, library) scores, read against everybody; NaN at the text that a question was taken from."""
-        return read_against(self.ranker.score(texts, left_out.tolist()), self.columns, left_out)
+        return read_against(self._score(texts, left_out), self.columns, left_out)
+
+    def _score(self, texts: Sequence[str], left_out: Longs) -> Floats:
+        """As the ranker scores; a whole text of the library that is left out was scored when the library was learned."""
+        if self.among is None:
+            return self.ranker.score(texts, left_out.tolist())
+        pairs = enumerate(zip(texts, left_out.tolist(), strict=True))
+        new = [at for at, (text, place) in pairs if place < 0 or text != self.library.texts[place]]
+        scores = self.among[left_out]
+        if new:
+            scores[new] = self.ranker.score([texts[at] for at in new], left_out[new].tolist())
+        return scores
 
 
 class LibraryEvidence:
@@ -112,8 +125,10 @@ class LibraryEvidence:
 
 def learn_view(ranker: LearningRanker, library: Library, saved: ColumnStatistics | None) -> LearnedView:
     learned = ranker.learn(library)
-    known = saved or ColumnStatistics.of(learned.score(library.texts, range(len(library))))
-    return LearnedView(learned, known)
+    if saved:
+        return LearnedView(learned, saved, library)
+    among = learned.score(library.texts, range(len(library)))
+    return LearnedView(learned, ColumnStatistics.of(among), library, among)
 
 
 def read_against(scores: Floats, columns: ColumnStatistics, left_out: Longs) -> Floats:

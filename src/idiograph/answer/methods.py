@@ -4,13 +4,14 @@ To add a ranker to the answers, add a line to `METHODS`.
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from idiograph.answer.authors import IndexAuthors, author_sets_of
 from idiograph.answer.crossvalidate import (
     BEST,
+    MAX_TEXTS,
     CrossValidation,
     LibraryAuthors,
     LibraryKnowledge,
@@ -90,9 +91,11 @@ def crossvalidate(
 
     `encode` is how the model reads passages; without it the methods that need no model answer.
     """
-    library = sample_library(library_of(documents))
+    whole = library_of(documents)
+    library = sample_library(whole)
     model = ModelRanker(encode) if encode and method in (BEST, MODEL) else None
-    return crossvalidate_evidence(LibraryEvidence(library, choose_methods(method, model)), words=words)
+    check = crossvalidate_evidence(LibraryEvidence(library, choose_methods(method, model)), words=words)
+    return check if len(library) == len(whole) else replace(check, sampled_from=len(whole))
 
 
 @dataclass(frozen=True)
@@ -102,6 +105,11 @@ class IndexEvidence:
     evidence: LibraryEvidence
     authors: LibraryAuthors
     known: LibraryKnowledge
+
+
+def is_large(index: Index) -> bool:
+    """Are there too many documents to compare each with all the others?"""
+    return len(index.documents) > MAX_TEXTS
 
 
 def evidence_of_index(index: Index, by: str = "set", method: str = BEST) -> IndexEvidence:

@@ -177,6 +177,20 @@ def match_passages(index: Index, everybody: IndexAuthors, asked: Patches, docume
     return Matches(passages, scores, everybody.near(passages, scores))
 
 
+def match_candidates(
+    index: Index, everybody: IndexAuthors, asked: Patches, who: Ints, documents: Ints, exact: bool
+) -> Matches:
+    """The passages of some candidates, in those documents that count, scored exactly: all, or in a large index those that
+    seem nearest."""
+    owned = np.concatenate([everybody.documents_of(int(at)) for at in who])
+    kept = np.intersect1d(owned, documents)
+    if not exact and len(index) > MAX_PASSAGES_TO_SCORE_ALL:
+        return match_passages(index, everybody, asked, kept)
+    rows = np.sort(everybody.passages_of(kept))
+    scores = index.score_rows(asked, rows)
+    return Matches(rows, scores, everybody.near(rows, scores))
+
+
 def carry_over(near: Floats, seems: Floats) -> Floats:
     """Documents that were not scored, as their sketches let one expect from those that were."""
     known = ~np.isnan(near)

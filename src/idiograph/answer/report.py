@@ -12,6 +12,8 @@ from idiograph.answer.attribute import Attribution
 from idiograph.answer.crossvalidate import CrossValidation
 from idiograph.answer.explain import Explanation, Match
 from idiograph.answer.habits import Habit, Habits
+from idiograph.answer.large.sampled import NEAREST_BY_WORDS
+from idiograph.answer.methods import MODEL, is_large
 from idiograph.answer.openset import calibration_of_index
 from idiograph.answer.ranking import MAX_PASSAGES_TO_SCORE_ALL, NEAREST_CANDIDATES, PANEL_CANDIDATES
 from idiograph.answer.rolling import Rolling
@@ -111,11 +113,14 @@ def strongest_habits(rows: Sequence[Habit], count: int) -> list[Habit]:
     return [*rows[:count], *(row for row in rows[-(count // 2) :] if row.agreement < 0)]
 
 
-def search_in_words(passages: int, exact: bool) -> str:
+def search_in_words(index: Index, exact: bool, method: str) -> str:
     """How candidates were found, in words."""
-    if exact or passages <= MAX_PASSAGES_TO_SCORE_ALL:
+    if method != MODEL and not is_large(index):
+        return "every text was compared"
+    if method == MODEL and (exact or len(index) <= MAX_PASSAGES_TO_SCORE_ALL):
         return "every passage was scored"
-    near = f"the {NEAREST_CANDIDATES} candidates who seem nearest were scored"
+    by_words = "" if method == MODEL else f" and the {NEAREST_BY_WORDS} who seem nearest by frequent words"
+    near = f"the {NEAREST_CANDIDATES} candidates who seem nearest to the model{by_words} were compared"
     return f"{near}, and {PANEL_CANDIDATES} drawn at random who stand for the others"
 
 
@@ -155,7 +160,8 @@ def attribution_page(
             names = [", ".join(n) for n in rolled.candidates]
             figure = along_axis([start for start, _ in rolled.windows], rolled.llr, names, rolled.owners)
             rows = rolled.to_json()["parts"]
-        questions.append({"name": name, "answer": answer, "figure": figure, "parts": rows})
+        rolled_by = rolled.method if rolled else ""
+        questions.append({"name": name, "answer": answer, "figure": figure, "parts": rows, "rolled_by": rolled_by})
     return render("attribute.html", title="Who wrote this?", questions=questions, audit=trail, closed=closed)
 
 

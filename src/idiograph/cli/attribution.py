@@ -71,13 +71,16 @@ def attribute_command(
     check_method_name(method)
     asked = read_questions(texts, lang, pool)
     opened = Index.open(index_folder, open_style(model, patch, keep))
-    only = candidates or ()
-    how: dict[str, Any] = {"candidates": only, "exact": exact}
+    how: dict[str, Any] = {"candidates": candidates or (), "exact": exact}
     answers = ask_each(asked, lambda text: attribute_(text, opened, k, by=by, unknown=unknown, method=method, **how))
-    parts = {n: rolling_("\n\n".join(t), opened, k, window=window, **how) for n, t in asked.items() if rolling}
-    trail = index_provenance(opened, by, only, unknown) | {"search": search_in_words(len(opened), exact)}
+    parts = {
+        n: rolling_("\n\n".join(t), opened, k, window=window, by=by, method=method, **how)
+        for n, t in asked.items()
+        if rolling
+    }
+    trail = index_provenance(opened, by, candidates or (), unknown) | {"search": search_in_words(opened, exact, method)}
     if html:
-        write_page(html, attribution_page(answers, parts, trail, bool(only)))
+        write_page(html, attribution_page(answers, parts, trail, bool(candidates)))
     if table:
         write_candidates(table, answers)
         err.print(f"wrote {table}", highlight=False, soft_wrap=True)
@@ -170,7 +173,7 @@ def print_answer(path: str, answer: Any) -> None:
 
 
 def print_parts(rolled: Any) -> None:
-    table = Table("part", "given to", title="who wrote which part")
+    table = Table("part", "given to", title=f"who wrote which part, by {rolled.method}")
     table.add_column("mean log10 LR", justify="right")
     for part in rolled.to_json()["parts"]:
         table.add_row(f"{part['start']}–{part['end']}", literal(part["owner"] or "nobody here"), f"{part['llr']:+.2f}")

@@ -53,6 +53,7 @@ class Index:
     def __init__(self, tables: IndexTables, style: Style) -> None:
         self.tables, self.style, self.where = tables, style, tables.where
         self.folder = Path(tables.where)
+        self._embedded: tuple[tuple[str, ...], Patches] | None = None
         try:
             self._state: IndexState = tables.state()
             self._book = tables.codebook()
@@ -218,6 +219,15 @@ class Index:
             for text, row in zip(texts, about, strict=True)
         ]
 
+    def texts_at(self, rows: Sequence[int] | Ints) -> list[str]:
+        """The texts of some passages, and nothing else of them."""
+        return self.tables.take(self._state.offsets[np.asarray(rows, np.int64)], ["text"])["text"].to_pylist()
+
+    def means_at(self, rows: Ints) -> Floats:
+        """The means of the patches of some passages as they are kept in 8 bits, of unit length."""
+        few = self._sketches.take(rows)
+        return few.codes.astype(np.float32) * few.scales[:, None]
+
     @cached_property
     def patches(self) -> Patches:
         """Every passage's patches as 32-bit vectors; large."""
@@ -268,8 +278,11 @@ class Index:
         return self._unpack(self.tables.take(self._state.offsets[rows], ["vectors"])["vectors"])
 
     def embed(self, texts: Sequence[str]) -> Patches:
-        """Texts as the index sees them."""
-        return project_vectors(self.style.encode(texts), self._book.get("basis"))
+        """Texts as the index sees them; those that were asked for last are not read again."""
+        asked, found = tuple(texts), self._embedded
+        if found is None or found[0] != asked:
+            found = self._embedded = (asked, project_vectors(self.style.encode(asked), self._book.get("basis")))
+        return found[1]
 
     def vectors_at(self, rows: Ints) -> Patches:
         """The patches of some passages, as they are stored."""

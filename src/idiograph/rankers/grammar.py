@@ -9,7 +9,7 @@ Nothing has to be known about a language: the words that most texts of the libra
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,7 @@ DISCOUNT = 0.75  # the paper's
 LONGEST_SENTENCE = 120  # tokens; where nothing ends a sentence it is cut, so that a draw of sentences is one of words
 DENSE = 8  # a table of all possible grams is faster than sorting until it is so many times as large as what it counts
 CELLS_PER_BLOCK = 1 << 21  # tokens of models that are counted at once: some 100 MB
+READINGS_PER_BLOCK = 1 << 22  # tokens of questions times models that are held at once
 START, END = "<s>", "</s>"
 ENDS = frozenset(".!?…。！？")
 # Letters of a masked word that stay. Of 31 Hungarian extracts of 1,000 words 27 are given to the right author with two and
@@ -467,16 +468,21 @@ class LearnedGrammar:
 
         All texts of an author have the author's score.
         """
-        gone = left_out if left_out is not None else [NOT_IN_LIBRARY] * len(texts)
-        rows = [self._score(text, at) for text, at in zip(texts, gone, strict=True)]
-        return np.array(rows).reshape(len(texts), len(self.library))
+        gone = np.array([NOT_IN_LIBRARY] * len(texts) if left_out is None else left_out, np.int64)
+        scores = np.full((len(texts), len(self.library)), np.nan)
+        for place in np.unique(gone):
+            which = np.flatnonzero(gone == place).tolist()
+            for at, question in zip(which, self._ask([texts[at] for at in which], int(place)), strict=True):
+                for comparison in question.comparisons:
+                    scores[at, comparison.profile.places] = question.gains(comparison).sum()
+        return scores
 
     def shares(self, text: str, place: int, left_out: int = NOT_IN_LIBRARY) -> list[tuple[str, float]]:
         """Which constructions carry the score of a text for one text of the library, the strongest first.
 
         A construction is the longest run of masked tokens, up to the token that it foresees, that the author's texts have.
         """
-        question = self._ask(text, left_out)
+        (question,) = self._ask([text], left_out)
         chosen = [each for each in question.comparisons if place in each.profile.places]
         sums: dict[str, float] = {}
         for comparison in chosen:
@@ -485,19 +491,20 @@ class LearnedGrammar:
                 sums[label] = sums.get(label, 0.0) + float(gain)
         return sorted(sums.items(), key=lambda entry: (-abs(entry[1]), entry[0]))
 
-    def _score(self, text: str, left_out: int) -> Scores:
-        row = np.full(len(self.library), np.nan)
-        question = self._ask(text, left_out)
-        for comparison in question.comparisons:
-            row[comparison.profile.places] = question.gains(comparison).sum()
-        return row
-
-    def _ask(self, text: str, left_out: int) -> "Question":
+    def _ask(self, texts: Sequence[str], left_out: int) -> Iterator["Question"]:
+        """How the models of a library without a text read some texts; several short ones are read at once."""
         kept, grams = self.without(left_out)
-        tokens = [[self.show(token, kept) for token in sentence] for sentence in self.settings.cut(text)]
         models, comparisons = self.draw_models(left_out)
-        reading = read_question(grams, models, AskedGrams.find(grams, *lay_out(tokens)))
-        return Question(tokens, reading, comparisons)
+        shown = [[[self.show(token, kept) for token in cut] for cut in self.settings.cut(text)] for text in texts]
+        sizes = np.array([sum(len(sentence) + 1 for sentence in sentences) for sentences in shown])
+        block = np.cumsum(sizes) * max(len(models), 1) // READINGS_PER_BLOCK
+        for number in np.unique(block):
+            some = np.flatnonzero(block == number)
+            sentences = [sentence for at in some for sentence in shown[at]]
+            reading = read_question(grams, models, AskedGrams.find(grams, *lay_out(sentences)))
+            for at, end in zip(some, np.cumsum(sizes[some]), strict=True):
+                own = slice(end - sizes[at], end)
+                yield Question(shown[at], Reading(reading.logs[:, own], reading.longest[:, own]), comparisons)
 
     def show(self, token: str, kept: NDArray[np.bool_]) -> str:
         """A token as the models see it."""

@@ -56,6 +56,14 @@ class PairRanker(LearnedRanker, Protocol):
         ...
 
 
+class PlacingRanker(PairRanker, Protocol):
+    """Knows texts by points, the cosine of two of which is their score."""
+
+    def points(self, texts: Sequence[str]) -> Scores:
+        """(texts, features), by what was learned from the library."""
+        ...
+
+
 class LearningRanker(Protocol):
     """Learns from a library what there is to know before a question is asked."""
 

@@ -64,15 +64,17 @@ class LearnedRates:
 
     def between(self, texts: Sequence[str], others: Sequence[str]) -> Scores:
         """(texts, others): how near texts are to texts that the library does not have, by what was learned from it."""
-        asked = [as_rates(table.frequent.count([*texts, *others])) for table in self.tables]
-        points, _ = self._points(asked, self._columns(NOT_IN_LIBRARY), NOT_IN_LIBRARY)
+        points = self.points([*texts, *others])
         return NEARNESS[self.nearness](points[: len(texts)], points[len(texts) :])
+
+    def points(self, texts: Sequence[str]) -> Doubles:
+        """The coordinates of any texts by what was learned from the library: (texts, features)."""
+        asked = [as_rates(table.frequent.count(texts)) for table in self.tables]
+        return self._points(asked, self._columns(NOT_IN_LIBRARY), NOT_IN_LIBRARY)[0]
 
     def remoteness(self, texts: Sequence[str]) -> Doubles:
         """How far from the middle of the library each text lies: the root of the mean square of its coordinates."""
-        asked = [as_rates(table.frequent.count(texts)) for table in self.tables]
-        points, _ = self._points(asked, self._columns(NOT_IN_LIBRARY), NOT_IN_LIBRARY)
-        return np.sqrt((points**2).mean(axis=1))
+        return np.sqrt((self.points(texts) ** 2).mean(axis=1))
 
     def coordinates(self, texts: Sequence[str], left_out: Sequence[int] | None = None) -> Iterator[Coordinates]:
         """The questions taken from one text of the library after the other, with what the library is without it."""

@@ -44,10 +44,12 @@ class LearnedTfIdf:
 
     def between(self, texts: Sequence[str], others: Sequence[str]) -> Scores:
         """(texts, others): how near texts are to texts that the library does not have, by what was learned from it."""
-        weight = np.sqrt(self.weights(NOT_IN_LIBRARY))
-        rows = log_counts(self.frequent.count([*texts, *others]).table).toarray() * weight
-        points = unit_rows(rows)
+        points = unit_rows(self.points([*texts, *others]))
         return points[: len(texts)] @ points[len(texts) :].T
+
+    def points(self, texts: Sequence[str]) -> Doubles:
+        """The coordinates of any texts by what was learned from the library: (texts, features)."""
+        return log_counts(self.frequent.count(texts).table).toarray() * np.sqrt(self.weights(NOT_IN_LIBRARY))
 
     def weights(self, place: int) -> Doubles:
         """The square of how rare each feature is in the library without a text; 0 for what does not count."""
