@@ -174,9 +174,8 @@ def write_candidates(path: Path, answers: Mapping[str, Attribution]) -> None:
 
 def crossvalidation_page(result: CrossValidation, source: str) -> str:
     """A page that says how often an answer would be right on a library."""
-    from idiograph.plots.panels import right_and_reliable
+    from idiograph.plots.panels import svg
 
-    rights = {name: (check.right / check.of, *check.interval) for name, check in result.methods.items()}
-    figure = right_and_reliable(rights, result.majority / result.best.of, result.best.reliability)
+    figure = svg(result.plot())
     about = {"title": "How often would this be right?", "version": __version__, "date": timestamp()[:10]}
     return render("crossvalidate.html", result=result, source=source, figure=figure, **about)
