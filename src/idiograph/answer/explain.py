@@ -20,6 +20,7 @@ from idiograph.errors import SpecError
 from idiograph.html import notebook_rows
 from idiograph.loading import shipped_style
 from idiograph.rankers.counts import WORD_SIGN_OR_MARK
+from idiograph.rankers.features import FeatureShare
 from idiograph.style.model import Style
 from idiograph.style.patches import CONTIGUOUS, Patches
 from idiograph.text.language import identify
@@ -28,10 +29,14 @@ from idiograph.text.words import content_words, word_overlap
 
 WORDS_TO_SHOW = 60  # of a passage in which features are marked
 PASSAGES_TO_SHOW = 3  # of each text, or pairs of passages
+TIMES_USUAL = 2.0  # a feature that comes so much more, or less, often is worth marking
 ROWS_IN_NOTEBOOK = 20
 MATCH_SCHEMA = pa.schema(
     {
-        "first": pa.string(), "second": pa.string(), "similarity": pa.float64(), "part": pa.float64(),
+        "first": pa.string(),
+        "second": pa.string(),
+        "similarity": pa.float64(),
+        "part": pa.float64(),
         **dict.fromkeys(("start", "end", "other_start", "other_end"), pa.int64()),
         "from_b": pa.bool_(),
     }
@@ -218,9 +223,9 @@ def find_reasons(a: str, b: str, verdict: Verdict, style: Style | None = None) -
 
 
 def mark_passages(text: str, shares: Sequence[MethodShare]) -> tuple[MarkedPassage, ...]:
-    """The passages with the most evidence, in their order; each feature counts once in a passage."""
+    """The passages with the most evidence that stands out, in their order; each feature counts once in a passage."""
     worth: dict[str, float] = {}
-    for feature in (feature for each in shares for feature in each.features if feature.kind != "letters"):
+    for feature in (feature for each in shares for feature in each.features if stands_out(feature)):
         worth[feature.feature] = worth.get(feature.feature, 0.0) + feature.share
     marks = list(find_features(text, worth))
     found = []
@@ -229,6 +234,12 @@ def mark_passages(text: str, shares: Sequence[MethodShare]) -> tuple[MarkedPassa
         found.append((sum({mark.feature: abs(mark.share) for mark in inside}.values()), start, end, inside))
     best = sorted((each for each in found if each[3]), key=lambda each: (-each[0], each[1]))[:PASSAGES_TO_SHOW]
     return tuple(MarkedPassage(start, end, inside) for _, start, end, inside in sorted(best, key=lambda each: each[1]))
+
+
+def stands_out(feature: FeatureShare) -> bool:
+    """Is it a word, or words in a row, that comes much more or much less often than usual in either text?"""
+    far = max(feature.a, feature.b) >= TIMES_USUAL * feature.usual
+    return feature.kind != "letters" and (far or min(feature.a, feature.b) * TIMES_USUAL <= feature.usual)
 
 
 def find_features(text: str, worth: dict[str, float]) -> Iterator[FeatureMark]:

@@ -60,7 +60,7 @@ def strongest_features(
 ) -> tuple[FeatureShare, ...]:
     """The `count` features that add most, and the `count` that take most away, the strongest first.
 
-    Of letter sequences that hold one another, in one direction, the strongest stands for the others.
+    In one direction a word stands for its letters, and of letter sequences that hold one another the strongest.
     """
     words = sum(map(count_words, library.texts))
     found: list[FeatureShare] = []
@@ -88,11 +88,13 @@ def named_features(
 
 
 def without_fragments(ordered: Sequence[FeatureShare]) -> list[FeatureShare]:
-    """The features but for letters that hold, or are held by, stronger letters."""
+    """The features but for letters that a word among them holds, or that hold, or are held by, stronger letters."""
+    words = {each.feature for each in ordered if each.kind == "word"}
     kept: list[FeatureShare] = []
     for each in ordered:
         mine = each.feature.strip()
-        others = [other.feature.strip() for other in kept if other.kind == each.kind == "letters"]
-        if not any(mine in other or other in mine for other in others):
+        stronger = [other.feature.strip() for other in kept if other.kind == "letters"]
+        fragment = any(mine in word for word in words) or any(mine in other or other in mine for other in stronger)
+        if each.kind != "letters" or not fragment:
             kept.append(each)
     return kept
