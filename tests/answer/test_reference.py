@@ -72,6 +72,12 @@ def test_features_have_their_rates_in_both_texts_and_in_the_reference(population
         assert found.usual == pytest.approx(1000 * stands / sum(map(count_words, texts)))
 
 
+def test_neighbours_are_authors_of_the_reference(population, answer):
+    near = next(each for each in answer.shares if each.method == "neighbours")
+    assert {feature.feature for feature in near.features} <= set(population.library.authors)
+    assert {feature.kind for feature in near.features} == {"author"}
+
+
 def test_of_letters_that_hold_one_another_the_strongest_is_shown(answer):
     letters = next(each for each in answer.shares if each.method == "letters")
     for sign in (1, -1):

@@ -173,7 +173,8 @@ class Reasons:
 
     def to_json(self) -> dict[str, Any]:
         about = {"in_a": self.in_a, "in_b": self.in_b, "pairs": self.pairs}
-        return {**self.verdict.to_json(), **{name: [asdict(one) for one in each] for name, each in about.items()}}
+        marked = {name: [asdict(one) for one in each] for name, each in about.items()}
+        return {**self.verdict.to_json(), **marked, "says": self.sentence}
 
     def to_frame(self) -> pa.Table:
         """A row a feature, and for each method a row for all other features and one for what is usual; `share` sums to the
@@ -239,7 +240,9 @@ def mark_passages(text: str, shares: Sequence[MethodShare]) -> tuple[MarkedPassa
 def stands_out(feature: FeatureShare) -> bool:
     """Is it a word, or words in a row, that comes much more or much less often than usual in either text?"""
     far = max(feature.a, feature.b) >= TIMES_USUAL * feature.usual
-    return feature.kind != "letters" and (far or min(feature.a, feature.b) * TIMES_USUAL <= feature.usual)
+    return feature.kind not in ("letters", "author") and (
+        far or min(feature.a, feature.b) * TIMES_USUAL <= feature.usual
+    )
 
 
 def find_features(text: str, worth: dict[str, float]) -> Iterator[FeatureMark]:

@@ -41,7 +41,7 @@ from idiograph.answer.methods import METHODS, library_of, library_of_index
 from idiograph.errors import InputError
 from idiograph.index.index import Index
 from idiograph.measures.likelihood import auc, cllr, cllr_min
-from idiograph.rankers.features import CountedParts, FeatureShare, strongest_features
+from idiograph.rankers.features import CountedParts, FeatureShare, choose_strongest, strongest_features
 from idiograph.rankers.library import Library, PairRanker
 from idiograph.text.copies import find_copies
 from idiograph.text.language import identify
@@ -211,6 +211,8 @@ class PairEvidence:
         A standing is the mean over views of (score less its mean with the library) over its spread there, from both sides; so
         each feature's part of a score is its part of the standing, times that.
         """
+        if name == NEIGHBOURS:
+            return self._explain_neighbours(share, standing, texts, count)
         views = self.learned[self.names.index(name)]
         parts, total = [], 0.0
         for view in views:
@@ -221,6 +223,19 @@ class PairEvidence:
             total += factor * sum(float(part.parts.sum()) for part in explained)
         shown = strongest_features(parts, *texts, self.library, count)
         return MethodShare(name, share, shown, total - sum(each.share for each in shown), share - total)
+
+    def _explain_neighbours(self, share: float, standing: float, texts: tuple[str, str], count: int) -> MethodShare:
+        """Which authors both texts are near to, or far from: in place of rates, how near either is, in spreads."""
+        each = [np.mean([self._view(view, texts)[1] for view in views], axis=0) for views in self.learned]
+        near = np.concatenate(each, axis=1)  # (2, methods × authors)
+        one, two = near / np.maximum(np.linalg.norm(near, axis=1, keepdims=True), SPREAD_FLOOR)
+        shape = (len(self.learned), len(self.members))
+        parts = (one * two * share / standing).reshape(shape).sum(axis=0)
+        columns = [parts, *near.reshape(2, *shape).mean(axis=1), np.zeros(len(parts))]
+        names = LibraryAuthors.of(self.library).names
+        values = zip(names, np.stack(columns, axis=1).tolist(), strict=True)
+        shown = choose_strongest([FeatureShare(name, "author", *numbers) for name, numbers in values], count)
+        return MethodShare(NEIGHBOURS, share, shown, share - sum(feature.share for feature in shown))
 
     def _view(self, ranker: PairRanker, texts: Sequence[str]) -> tuple[Floats, Floats]:
         """Each two texts, and each text with each author of the library."""
@@ -314,7 +329,7 @@ class Population:
         return ReferenceAnswer(score, llr, self._shares(a, b, standing, size))
 
     def _shares(self, a: str, b: str, standing: Floats, size: float) -> tuple[MethodShare, ...]:
-        stands = dict(zip(self.evidence.names, standing.tolist(), strict=False))
+        stands: dict[str, float] = dict(zip(PAIR_METHODS, standing.tolist(), strict=True))
         return tuple(
             self.evidence.explain(name, share, stands[name], (a, b)) if stands.get(name) else MethodShare(name, share)
             for name, share in self.ratios.shares(standing, size)

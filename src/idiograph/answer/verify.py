@@ -26,6 +26,7 @@ from idiograph.answer.likelihood import (
 )
 from idiograph.answer.pairs import TextPair, draw_pairs, pair_scores, text_passages, text_score, word_counts
 from idiograph.answer.reference import (
+    SHOWN,
     LengthCheck,
     MethodShare,
     Population,
@@ -41,7 +42,8 @@ from idiograph.corpus.formats import given_texts
 from idiograph.errors import ArtifactError, InputError, ModelError
 from idiograph.html import notebook_rows
 from idiograph.loading import shipped_style
-from idiograph.rankers.background import BackgroundRates
+from idiograph.rankers.background import BackgroundRates, UsualRates
+from idiograph.rankers.features import choose_strongest
 from idiograph.recipe import CalibrateRecipe
 from idiograph.runner import Progress
 from idiograph.store import add_sealed_json, read_sealed_json, timestamp
@@ -105,13 +107,23 @@ class PairCalibration:
         ratio = self.calibration.llr(score, size)
         return float(self.topic.lower([ratio], [overlap], [size])[0]) if self.topic else ratio
 
-    def shares(self, score: float, size: float, overlap: float) -> tuple[MethodShare, ...]:
+    def shares(self, texts: Sequence[str], score: float, size: float, overlap: float) -> tuple[MethodShare, ...]:
         """What the resemblance, the shared words and the bounds add to the log10 ratio; they sum to it."""
         whole = float(self.calibration.unbounded(np.array([score]), np.array([size]))[0])
         kept, ratio = self.calibration.llr(score, size), self.llr(score, size, overlap)
-        method = "words and letters" if self.background else "model"
-        parts = [(method, whole), ("bound", kept - whole)] + ([("topic", ratio - kept)] if self.topic else [])
-        return tuple(MethodShare(name, share) for name, share in parts)
+        parts = [("bound", kept - whole)] + ([("topic", ratio - kept)] if self.topic else [])
+        rest = tuple(MethodShare(name, share) for name, share in parts)
+        if not self.background or self.calibration.knots:
+            return (MethodShare("words and letters" if self.background else "model", whole), *rest)
+        _, slope, _, twist = self.calibration.weights
+        steep = slope + twist * float(np.clip(size, *self.calibration.sizes))
+        counted = [self._share_of_rates(rates, texts, steep) for rates in self.background.tables]
+        return (*counted, MethodShare("prior", whole - sum(each.share for each in counted)), *rest)
+
+    def _share_of_rates(self, rates: UsualRates, texts: Sequence[str], steep: float) -> MethodShare:
+        features = rates.shares(texts[0], texts[1], steep)
+        share, shown = sum(each.share for each in features), choose_strongest(features, SHOWN)
+        return MethodShare(rates.counts, share, shown, share - sum(each.share for each in shown))
 
     def for_any_kind(self) -> "PairCalibration":
         """The same, giving a ratio for texts of any kind, with a note."""
@@ -175,7 +187,7 @@ class Verdict:
         """The answer in a sentence."""
         if self.refusals:
             return f"no ratio, because: {'; '.join(self.refusals)}"
-        return f"log10 LR {self.llr:+.2f}, {self.words}: {self.times}"
+        return f"{self.words} (log10 LR {self.llr:+.2f}): {self.times}"
 
     @property
     def checked_at(self) -> LengthCheck | None:
@@ -357,6 +369,7 @@ def verify_by_calibration(
     size = float(effective_count(*lengths))
     strange = known.strange(texts)
     refusals += [] if known.about.get("any_kind") else strange
+    joined = ["\n\n".join(each) for each in (one, two)]
     shared = word_overlap(*(content_words(" ".join(each)) for each in (one, two)))
     llr = 0.0 if refusals else known.llr(score, size, shared)
     topical = shared > known.usual_overlap
@@ -368,7 +381,7 @@ def verify_by_calibration(
     kind = known_kinds().named(known.about.get("kind") or "")
     about = {"kind": kind.says if kind else "", "checks": known.checks, "calibration": known.calibration}
     about |= {"overlap": shared, "topic_warning": topical, "lengths": lengths}
-    about |= {"shares": () if refusals else known.shares(score, size, shared)}
+    about |= {"shares": () if refusals else known.shares(joined, score, size, shared)}
     return conclude(score, llr, prior_odds, refusals=tuple(refusals), warnings=tuple(notes), **about)
 
 

@@ -256,7 +256,7 @@ def print_ratio(v: Any) -> None:
 
 def print_shares(v: Any, features: int = FEATURES_SHOWN) -> None:
     """What each method adds, and the features that carry it with how often they come, per thousand words."""
-    table = Table("adds", "method", title="what adds to the log10 ratio; rates per 1,000 words")
+    table = Table("adds", "method", title="what adds to the log10 ratio; per 1,000 words (authors: how near)")
     for column in ("feature", "first", "second", "usual", "adds"):
         table.add_column(column, justify="left" if column == "feature" else "right")
     for each in v.shares:
@@ -266,6 +266,7 @@ def print_shares(v: Any, features: int = FEATURES_SHOWN) -> None:
         for sign in (1, -1):
             for one in [one for one in each.features if one.share * sign > 0][:features]:
                 rates = [f"{rate:.2f}" for rate in (one.a, one.b, one.usual)]
+                rates[2] = "" if one.kind == "author" else rates[2]
                 table.add_row("", "", literal(f"“{one.feature}”"), *rates, f"{one.share:+.3f}")
     if table.row_count:
         out.print(table)

@@ -25,7 +25,8 @@ KINDS = {WordFeatures: "word", LetterFeatures: "letters", WordPairFeatures: "wor
 @dataclass(frozen=True, slots=True)
 class FeatureShare:
     """A feature that two texts were compared by: what it adds to the log10 ratio (above 0: it speaks for one hand), and how
-    often it stands in each text and in the library, per thousand words."""
+    often it stands in each text and in the library, per thousand words. An author of the library may be a feature, too: then
+    `a` and `b` say how near the texts are."""
 
     feature: str
     kind: str
@@ -58,17 +59,19 @@ class ExplainingRanker(Protocol):
 def strongest_features(
     parts: Sequence[CountedParts], a: str, b: str, library: Library, count: int
 ) -> tuple[FeatureShare, ...]:
-    """The `count` features that add most, and the `count` that take most away, the strongest first.
-
-    In one direction a word stands for its letters, and of letter sequences that hold one another the strongest.
-    """
+    """The `count` features that add most, and the `count` that take most away, the strongest first."""
     words = sum(map(count_words, library.texts))
-    found: list[FeatureShare] = []
-    for sign in (1, -1):
-        some = [each for part in parts for each in named_features(part, sign, 5 * count, (a, b), library, words)]
-        some.sort(key=lambda each: (-abs(each.share), each.kind, each.feature))
-        found += without_fragments(some)[:count]
-    return tuple(sorted(found, key=lambda each: (-abs(each.share), each.kind, each.feature)))
+    each_part = ((part, sign) for part in parts for sign in (1, -1))
+    some = [each for part, sign in each_part for each in named_features(part, sign, 5 * count, (a, b), library, words)]
+    return choose_strongest(some, count)
+
+
+def choose_strongest(features: Sequence[FeatureShare], count: int) -> tuple[FeatureShare, ...]:
+    """So many features in either direction, the strongest first. In one direction a word stands for its letters, and of
+    letter sequences that hold one another the strongest."""
+    ordered = sorted(features, key=lambda each: (-abs(each.share), each.kind, each.feature))
+    found = [without_fragments([each for each in ordered if each.share * sign > 0])[:count] for sign in (1, -1)]
+    return tuple(sorted(found[0] + found[1], key=lambda each: (-abs(each.share), each.kind, each.feature)))
 
 
 def named_features(
