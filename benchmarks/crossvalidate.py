@@ -34,13 +34,13 @@ def main() -> None:
     options.add_argument("--method", default="best")
     options.add_argument("--model", action="store_true", help="the shipped model among the methods")
     given = options.parse_args()
-    documents, encode = read(given.corpus, given.without), None
+    documents, model = read(given.corpus, given.without), False
     begun = time.perf_counter(), time.process_time()
     if given.model:
         from idiograph.loading import load
 
-        encode = load().encode
-    found = crossvalidate(documents, given.words, given.method, encode)
+        model = load()
+    found = crossvalidate(documents, given.words, given.method, model)
     wall, cpu = time.perf_counter() - begun[0], time.process_time() - begun[1]
     print(
         f"{given.corpus.name}, {given.words or 'all'} words: {found.texts} texts ({found.lang}), {wall:.0f} s, {cpu:.0f} CPU-s"

@@ -10,8 +10,9 @@ def test_public_names_are_sorted_and_resolve():
 
 def test_public_names_are_these():
     assert set(idiograph.__all__) == {
-        *("Author", "Corpus", "Document", "IdiographError", "Index", "Style"),
-        *("attribute", "explain", "load", "verify"),
+        *("Author", "Corpus", "Document", "IdiographError", "Index", "Style", "TextLibrary"),
+        *("Attribution", "CrossValidation", "Explanation", "Reasons", "Verdict"),
+        *("attribute", "crossvalidate", "explain", "load", "verify"),
     }
 
 

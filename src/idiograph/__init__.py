@@ -4,10 +4,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from idiograph.answer.attribute import Attribution as Attribution
     from idiograph.answer.attribute import attribute as attribute
+    from idiograph.answer.crossvalidate import CrossValidation as CrossValidation
+    from idiograph.answer.explain import Explanation as Explanation
+    from idiograph.answer.explain import Reasons as Reasons
     from idiograph.answer.explain import explain as explain
+    from idiograph.answer.methods import crossvalidate as crossvalidate
+    from idiograph.answer.verify import Verdict as Verdict
     from idiograph.answer.verify import verify as verify
     from idiograph.corpus.corpus import Corpus as Corpus
+    from idiograph.corpus.corpus import TextLibrary as TextLibrary
     from idiograph.errors import IdiographError as IdiographError
     from idiograph.index.index import Index as Index
     from idiograph.loading import load as load
@@ -17,26 +24,40 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "Attribution",
     "Author",
     "Corpus",
+    "CrossValidation",
     "Document",
+    "Explanation",
     "IdiographError",
     "Index",
+    "Reasons",
     "Style",
+    "TextLibrary",
+    "Verdict",
     "attribute",
+    "crossvalidate",
     "explain",
     "load",
     "verify",
 ]
 
 _HOME = {
+    "Attribution": "answer.attribute",
     "Author": "types",
     "Corpus": "corpus.corpus",
+    "CrossValidation": "answer.crossvalidate",
     "Document": "types",
+    "Explanation": "answer.explain",
     "IdiographError": "errors",
     "Index": "index.index",
+    "Reasons": "answer.explain",
     "Style": "style.model",
+    "TextLibrary": "corpus.corpus",
+    "Verdict": "answer.verify",
     "attribute": "answer.attribute",
+    "crossvalidate": "answer.methods",
     "explain": "answer.explain",
     "load": "loading",
     "verify": "answer.verify",

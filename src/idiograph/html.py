@@ -1,6 +1,6 @@
 """Self-contained HTML pages from the templates in `templates/`: no network, no scripts from elsewhere, all text escaped."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -34,6 +34,17 @@ def render(template: str, **values: Any) -> str:
 def notebook_table(lead: str, columns: Sequence[str], rows: Sequence[Sequence[Any]], notes: Sequence[str] = ()) -> str:
     """A sentence and a small table, for a notebook to show; figures to the right."""
     return render("notebook.html", lead=lead, columns=columns, rows=rows, notes=notes)
+
+
+def notebook_rows(sentence: str, rows: Sequence[Mapping[str, Any]], notes: Sequence[str] = ()) -> str:
+    """A result as a notebook shows it: its sentence, then a table of rows that have the same columns."""
+    columns = list(rows[0]) if rows else []
+    return notebook_table(as_sentence(sentence), columns, [list(row.values()) for row in rows], notes)
+
+
+def as_sentence(said: str) -> str:
+    """With a capital and a full stop."""
+    return f"{said[:1].upper()}{said[1:]}." if said else ""
 
 
 def cut_at_marks(text: str, marks: Sequence[tuple[int, int, ShadedPiece]]) -> list[ShadedPiece]:

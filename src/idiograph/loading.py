@@ -1,6 +1,7 @@
 """From a path or a name to something that compares texts."""
 
 from collections.abc import Callable
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -68,6 +69,12 @@ def load(
     settings: dict[str, Any] = {"keep": keep or saved.keep, "patch": patch or saved.patch or DEFAULT_PATCH}
     settings |= {"score": score or encoder.saved_score, "reading": "published" if saved.published else "sound"}
     return Style(encoder, progress=progress, folder=Path(source), **settings)
+
+
+@cache
+def shipped_style() -> Style:
+    """The model that comes with the package, opened once."""
+    return load()
 
 
 def open_encoder(

@@ -10,8 +10,10 @@ from idiograph.answer.methods import library_of
 from idiograph.answer.reference import LengthCheck, learn_population, sure_auc, without_copies
 from idiograph.answer.verify import verify, verify_in_population
 from idiograph.errors import InputError
+from idiograph.rankers.counts import WORD_OR_SIGN
 from idiograph.rankers.library import Library
 from idiograph.synth.anthology import anthology
+from idiograph.text.passages import count_words
 
 ESSAYS = list(anthology())
 LIBRARY = library_of(ESSAYS)
@@ -49,7 +51,47 @@ def test_what_methods_add_sums_to_the_ratio(answer):
 def test_features_say_what_makes_texts_alike_and_unlike(answer):
     named = [each for each in answer.shares if each.features]
     assert named
-    assert all(abs(share) > 0 for each in named for _, share in each.features)
+    assert all(abs(feature.share) > 0 for each in named for feature in each.features)
+
+
+def test_features_with_all_the_others_sum_to_what_a_method_adds(answer):
+    for each in answer.shares:
+        if each.features:
+            parts = [feature.share for feature in each.features]
+            assert sum(parts) + each.others + each.usual == pytest.approx(each.share, abs=1e-9)
+
+
+def test_features_have_their_rates_in_both_texts_and_in_the_reference(population, answer):
+    words = {f.feature: f for each in answer.shares for f in each.features if f.kind == "word"}
+    assert words
+    for word, found in words.items():
+        for text, rate in zip(ASKED, (found.a, found.b), strict=True):
+            assert rate == pytest.approx(1000 * WORD_OR_SIGN.findall(text.lower()).count(word) / count_words(text))
+        texts = population.library.texts
+        stands = sum(WORD_OR_SIGN.findall(text.lower()).count(word) for text in texts)
+        assert found.usual == pytest.approx(1000 * stands / sum(map(count_words, texts)))
+
+
+def test_neighbours_are_authors_of_the_reference(population, answer):
+    near = next(each for each in answer.shares if each.method == "neighbours")
+    assert {feature.feature for feature in near.features} <= set(population.library.authors)
+    assert {feature.kind for feature in near.features} == {"author"}
+
+
+def test_of_letters_that_hold_one_another_the_strongest_is_shown(answer):
+    letters = next(each for each in answer.shares if each.method == "letters")
+    for sign in (1, -1):
+        shown = [f.feature.strip() for f in letters.features if f.share * sign > 0]
+        assert not [(a, b) for a in shown for b in shown if a != b and a in b]
+
+
+def test_a_check_keeps_the_ratios_that_it_was_made_of(population):
+    for row in population.check.lengths:
+        same, different = row.ratios
+        assert len(same) == min(row.same, 200)
+        assert list(different) == sorted(different)
+        assert sum(count for *_, count in row.reliability) == row.same + row.different
+    assert population.check.at_size(3.5).words == 0
 
 
 def test_the_order_of_the_two_texts_does_not_matter(population, answer):
@@ -124,7 +166,7 @@ def test_hamilton_and_madison_differ_in_upon(shared):
     assert verdict.llr < 0
     assert verdict.checked is not None
     assert verdict.checked.cllr < 1
-    unlike = {feature for each in verdict.shares for feature, share in each.features if share < 0}
+    unlike = {f.feature for each in verdict.shares for f in each.features if f.share < 0}
     assert "upon" in unlike
 
 

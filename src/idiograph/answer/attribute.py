@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from idiograph.answer.authors import IndexAuthors, author_sets_of
@@ -17,7 +19,9 @@ from idiograph.answer.methods import MODEL, evidence_of_index, is_large
 from idiograph.answer.openset import IndexCalibration, OpenSetAnswer, calibration_of_index, open_answer
 from idiograph.answer.pairs import text_passages
 from idiograph.answer.ranking import Bools, Floats, Ints, Matches, Ranking, match_candidates, rank_candidates
+from idiograph.corpus.formats import given_texts
 from idiograph.errors import InputError
+from idiograph.html import notebook_rows
 from idiograph.index.index import Index, Passage
 from idiograph.rankers.model import mean_patches
 from idiograph.style.patches import Patches
@@ -26,6 +30,21 @@ from idiograph.text.passages import count_words
 from idiograph.text.words import content_words, word_overlap
 
 EVIDENCE_PER_CANDIDATE = 3
+CANDIDATE_SCHEMA = pa.schema(
+    {
+        "rank": pa.int64(),
+        "authors": pa.list_(pa.string()),
+        "names": pa.list_(pa.string()),
+        "score": pa.float64(),
+        "llr": pa.float64(),
+        "words": pa.string(),
+        "probability": pa.float64(),
+        "documents": pa.int64(),
+        "topic_warning": pa.bool_(),
+        "evidence": pa.string(),
+        "shares": pa.map_(pa.string(), pa.float64()),
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +86,12 @@ class Candidate:
     def to_json(self) -> dict[str, Any]:
         return {**asdict(self), "topic_warning": self.topical}
 
+    def to_row(self, rank: int) -> dict[str, Any]:
+        """The candidate as a row of a table."""
+        about = {"rank": rank, "authors": self.authors, "names": self.names, "score": self.score, "llr": self.llr}
+        about |= {"words": self.words, "probability": self.probability, "documents": self.documents}
+        return {**about, "topic_warning": self.topical, "evidence": self.evidence[0].doc_id, "shares": self.shares}
+
 
 @dataclass(frozen=True, slots=True)
 class Attribution:
@@ -100,9 +125,27 @@ class Attribution:
         checked = {"check": self.check.to_json()} if self.check else {}
         return {**about, **checked, "candidates": [c.to_json() for c in self.candidates]}
 
+    def to_frame(self) -> pa.Table:
+        """A row a candidate, best first; `shares` is what each method adds to the ratio."""
+        return pa.Table.from_pylist([c.to_row(rank) for rank, c in enumerate(self.candidates, 1)], CANDIDATE_SCHEMA)
+
+    def __repr__(self) -> str:
+        first = self.candidates[0]
+        return f"Attribution(first={first.names!r}, llr={first.llr:+.2f}, none_stands_out={self.none_stands_out}, …)"
+
+    def _repr_html_(self) -> str:
+        first, none = self.candidates[0], f"none of these: {self.none.probability:.0%}"
+        said = f"nearest is {', '.join(first.names)}, log10 LR {first.llr:+.2f}, {first.words}; {none}"
+        rows = [
+            {"candidate": ", ".join(c.names), "log10 LR": c.llr, "in words": c.words, "probability": c.probability}
+            for c in self.candidates
+        ]
+        notes = [self.sentence] if self.sentence else []
+        return notebook_rows(said, rows, [*notes, *(["None of these stands out."] if self.none_stands_out else [])])
+
 
 def attribute(
-    text: str | Sequence[str],
+    text: str | Path | Sequence[str | Path],
     index: Index,
     k: int = 5,
     *,
@@ -115,12 +158,13 @@ def attribute(
 ) -> Attribution:
     """Rank the author-sets of an index (`by="author"`: its single authors) for a text, or for several by one hand.
 
+    A text may also be a file: a Path, or a string such as "letter.txt" that names one; in a list strings are texts.
     `candidates` limits them to those with one of these authors; `exclude` names documents that do not count; `unknown`
     is the reader's own probability, before seeing the text, that the writer is not in the index at all. In a large index
     those who seem near are compared, and a sample of the others stands for the rest; `exact` lets the model score
     everything. `method` is `best`, the weighed evidence of all methods, or one of them by its name.
     """
-    texts = [text] if isinstance(text, str) else list(text)
+    texts = given_texts(text)
     asked = [p for one in texts for p in text_passages(one, index.recipe.words)]
     index.refuse_empty()
     everybody = author_sets_of(index, by)

@@ -7,9 +7,10 @@ authors). It is compared with the majority guess: naming the author of the most 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from idiograph.answer.evidence import (
     BEST_TEXTS,
@@ -25,14 +26,28 @@ from idiograph.answer.evidence import (
 )
 from idiograph.answer.likelihood import Calibration, Scored, bounds_of_ratios, fit_scores
 from idiograph.errors import InputError
+from idiograph.html import notebook_rows
 from idiograph.measures.likelihood import cllr, cllr_min
 from idiograph.rankers.library import Library
 from idiograph.text.passages import count_words
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 BEST = "best"
 MIN_AUTHORS_TO_LEAVE_OUT = 10  # with fewer, texts are left out and not authors: who is left must still be many
 MAX_TEXTS = 1500  # of a library that are compared with each other; more are sampled
 QUESTION_WORDS = (150, 500)  # of shorter questions that a library is asked, besides whole texts
+
+
+CHECK_SCHEMA = pa.schema(
+    {
+        "method": pa.string(),
+        "right": pa.int64(),
+        "of": pa.int64(),
+        **dict.fromkeys(("low", "high", "weight", "cllr", "cllr_cal"), pa.float64()),
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +114,40 @@ class CrossValidation:
         checks = {name: check.to_json() for name, check in self.methods.items()}
         learned = {"authors": self.authors, "weights": self.weights, "confusion": self.confusion}
         return {"methods": checks, **learned, **about, "tells_apart": self.tells_apart, "says": self.sentence}
+
+    def to_frame(self) -> pa.Table:
+        """A row a method: how often it is right, its weight, what its ratios are worth."""
+        return pa.Table.from_pylist(self._rows(), CHECK_SCHEMA)
+
+    def _rows(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "method": name,
+                "right": check.right,
+                "of": check.of,
+                "low": check.interval[0],
+                "high": check.interval[1],
+                "weight": self.weights.get(name),
+                "cllr": check.cllr,
+                "cllr_cal": check.cllr_cal,
+            }
+            for name, check in self.methods.items()
+        ]
+
+    def plot(self) -> "Figure":
+        """How often each method is right, and whether probabilities come true."""
+        from idiograph.plots.panels import right_and_reliable  # loads matplotlib
+
+        rights = {name: (check.right / check.of, *check.interval) for name, check in self.methods.items()}
+        return right_and_reliable(rights, self.majority / self.best.of, self.best.reliability)
+
+    def __repr__(self) -> str:
+        return f"CrossValidation({self.sentence!r}, texts={self.texts}, methods={list(self.methods)})"
+
+    def _repr_html_(self) -> str:
+        said = f"{self.sentence}; naming one author every time is right in {self.majority}"
+        rows = [{**row, "weight": "" if row["weight"] is None else row["weight"]} for row in self._rows()]
+        return notebook_rows(said if self.tells_apart else self.sentence, rows)
 
     @classmethod
     def from_json(cls, saved: dict[str, Any]) -> "CrossValidation":

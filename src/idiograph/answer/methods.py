@@ -22,15 +22,17 @@ from idiograph.answer.crossvalidate import (
 from idiograph.answer.evidence import ColumnStatistics, LibraryEvidence, Method
 from idiograph.errors import InputError, SpecError
 from idiograph.index.index import Index
+from idiograph.loading import shipped_style
 from idiograph.rankers.delta import Delta
 from idiograph.rankers.grammar import GrammarRanker
 from idiograph.rankers.impostors import Impostors
 from idiograph.rankers.letters import LetterRates, LetterTfIdf
 from idiograph.rankers.library import LearningRanker, Library
-from idiograph.rankers.model import Encode, ModelRanker, PassageVectors, mean_patches
+from idiograph.rankers.model import ModelRanker, PassageVectors, mean_patches
 from idiograph.rankers.stable import Stable
 from idiograph.rankers.words import WordPairs, WordTfIdf
 from idiograph.spec import unknown_choice
+from idiograph.style.model import Style
 from idiograph.text.language import identify
 from idiograph.types import Document
 
@@ -85,16 +87,21 @@ def language_of(texts: Sequence[str]) -> str:
 
 
 def crossvalidate(
-    documents: Iterable[Document], words: int = 0, method: str = BEST, encode: Encode | None = None
+    documents: Iterable[Document], words: int = 0, method: str = BEST, model: Style | bool = True
 ) -> CrossValidation:
     """How often would we be right on texts like these? Every text is left out in turn, cut to `words` from its middle.
 
-    `encode` is how the model reads passages; without it the methods that need no model answer.
+    `model` is the one that comes with the package, another one that was opened with `idiograph.load`, or False: then the
+    methods that only count answer, which is much quicker.
     """
+    check_method_name(method)
+    if method == MODEL and model is False:
+        raise SpecError("the method 'model' reads with a model; leave out model=False")
     whole = library_of(documents)
-    library = sample_library(whole)
-    model = ModelRanker(encode) if encode and method in (BEST, MODEL) else None
-    check = crossvalidate_evidence(LibraryEvidence(library, choose_methods(method, model)), words=words)
+    library, ranker = sample_library(whole), None
+    if model is not False and method in (BEST, MODEL):
+        ranker = ModelRanker((shipped_style() if model is True else model).encode)
+    check = crossvalidate_evidence(LibraryEvidence(library, choose_methods(method, ranker)), words=words)
     return check if len(library) == len(whole) else replace(check, sampled_from=len(whole))
 
 

@@ -22,6 +22,7 @@ from idiograph.answer.crossvalidate import (
     sample_library,
 )
 from idiograph.answer.evidence import (
+    SPREAD_FLOOR,
     Bools,
     EvidenceWeights,
     Floats,
@@ -40,6 +41,7 @@ from idiograph.answer.methods import METHODS, library_of, library_of_index
 from idiograph.errors import InputError
 from idiograph.index.index import Index
 from idiograph.measures.likelihood import auc, cllr, cllr_min
+from idiograph.rankers.features import CountedParts, FeatureShare, choose_strongest, strongest_features
 from idiograph.rankers.library import Library, PairRanker
 from idiograph.text.copies import find_copies
 from idiograph.text.language import identify
@@ -56,8 +58,8 @@ TEXTS_COMPARED = 300  # of a reference; more are sampled
 LENGTHS = (150, 500)  # to which texts are cut for pairs, besides whole texts
 DIFFERENT_FOR_ONE = 20  # pairs by two hands for each by one, at most
 FOLDS = 5
+RATIOS_KEPT = 200  # of each kind of pair, for a curve
 SHOWN = 10  # features of each method, in either direction
-UNKNOWN_AUTHORS = ("?a", "?b")  # the two texts in question; no name, as a fold is of texts with names
 PAIR_COLUMNS = ("standings", "same", "sizes", "one", "two", "away")
 Reference = Library | Index | Iterable[Document]
 
@@ -87,6 +89,12 @@ class LengthCheck:
     different: int
     cllr: float
     auc: float
+    size: float = 0.0  # log10 of how many words a comparison rested on, the median
+    reliability: tuple[tuple[float, float, int], ...] = ()  # promised probability, how often it came true, pairs
+    ratios: tuple[tuple[float, ...], tuple[float, ...]] = (
+        (),
+        (),
+    )  # log10 LR of pairs by one hand and by two, quantiles
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +115,10 @@ class PopulationCheck:
     of: int
     tells_apart: bool
     says: str
+
+    def at_size(self, size: float) -> LengthCheck:
+        """What was checked at the length nearest to a comparison of this size."""
+        return min(self.lengths, key=lambda row: abs(row.size - size))
 
     def why_silent(self, words: int = 0) -> str | None:
         """Why ratios of texts of this length (that of a check; 0: whole) are not given, if so."""
@@ -136,11 +148,17 @@ def sure_auc(row: LengthCheck, texts: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class MethodShare:
-    """What one method adds to the log10 ratio, and the features that make the texts more or less alike by it."""
+    """What one method adds to the log10 ratio, and what carries that.
+
+    `features` are the strongest for and against one hand; they, `others` (all the other features) and `usual` (less what any
+    text of the reference would add) sum to `share`.
+    """
 
     method: str
     share: float
-    features: tuple[tuple[str, float], ...] = ()
+    features: tuple[FeatureShare, ...] = ()
+    others: float = 0.0
+    usual: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +202,40 @@ class PairEvidence:
         """How far each text lies from what is usual in the library, by its groups of three letters."""
         ranker = self.learned[self.names.index("letters")][0]
         return ranker.remoteness(texts)  # pyright: ignore[reportAttributeAccessIssue]
+
+    def explain(
+        self, name: str, share: float, standing: float, texts: tuple[str, str], count: int = SHOWN
+    ) -> MethodShare:
+        """What carries the share of a method in the ratio of two texts that stand so by it.
+
+        A standing is the mean over views of (score less its mean with the library) over its spread there, from both sides; so
+        each feature's part of a score is its part of the standing, times that.
+        """
+        if name == NEIGHBOURS:
+            return self._explain_neighbours(share, standing, texts, count)
+        views = self.learned[self.names.index(name)]
+        parts, total = [], 0.0
+        for view in views:
+            spread = row_statistics(view.score(texts))[1]
+            factor = share / standing / len(views) * float(np.mean(1 / np.maximum(spread, SPREAD_FLOOR)))
+            explained: list[CountedParts] = view.parts_between(*texts)  # pyright: ignore[reportAttributeAccessIssue]
+            parts += [part.times(factor) for part in explained]
+            total += factor * sum(float(part.parts.sum()) for part in explained)
+        shown = strongest_features(parts, *texts, self.library, count)
+        return MethodShare(name, share, shown, total - sum(each.share for each in shown), share - total)
+
+    def _explain_neighbours(self, share: float, standing: float, texts: tuple[str, str], count: int) -> MethodShare:
+        """Which authors both texts are near to, or far from: in place of rates, how near either is, in spreads."""
+        each = [np.mean([self._view(view, texts)[1] for view in views], axis=0) for views in self.learned]
+        near = np.concatenate(each, axis=1)  # (2, methods × authors)
+        one, two = near / np.maximum(np.linalg.norm(near, axis=1, keepdims=True), SPREAD_FLOOR)
+        shape = (len(self.learned), len(self.members))
+        parts = (one * two * share / standing).reshape(shape).sum(axis=0)
+        columns = [parts, *near.reshape(2, *shape).mean(axis=1), np.zeros(len(parts))]
+        names = LibraryAuthors.of(self.library).names
+        values = zip(names, np.stack(columns, axis=1).tolist(), strict=True)
+        shown = choose_strongest([FeatureShare(name, "author", *numbers) for name, numbers in values], count)
+        return MethodShare(NEIGHBOURS, share, shown, share - sum(feature.share for feature in shown))
 
     def _view(self, ranker: PairRanker, texts: Sequence[str]) -> tuple[Floats, Floats]:
         """Each two texts, and each text with each author of the library."""
@@ -277,34 +329,15 @@ class Population:
         return ReferenceAnswer(score, llr, self._shares(a, b, standing, size))
 
     def _shares(self, a: str, b: str, standing: Floats, size: float) -> tuple[MethodShare, ...]:
-        counted = dict(zip(self.weights.names, self.weights.weights, strict=True))
-        joined = replace(
-            self.library, texts=(*self.library.texts, a, b), authors=(*self.library.authors, *UNKNOWN_AUTHORS)
-        )
+        stands: dict[str, float] = dict(zip(PAIR_METHODS, standing.tolist(), strict=True))
         return tuple(
-            MethodShare(
-                name, share, features_of(joined, name) if counted.get(name, 0.0) > 0 and name in METHODS else ()
-            )
+            self.evidence.explain(name, share, stands[name], (a, b)) if stands.get(name) else MethodShare(name, share)
             for name, share in self.ratios.shares(standing, size)
         )
 
 
 def cheap_methods() -> tuple[Method, ...]:
     return tuple(Method(name, METHODS[name]()) for name in CHEAP)
-
-
-def features_of(library: Library, name: str) -> tuple[tuple[str, float], ...]:
-    """What makes the last two texts of a library alike (above 0) or unlike (below) by a method, the largest first."""
-    a, b = len(library) - 2, len(library) - 1
-    ranker = METHODS[name]()[0].learn(library)
-    totals: dict[str, float] = {}
-    for asked, other in ((a, b), (b, a)):
-        found = getattr(ranker, "shares", lambda *_: [])(library.texts[asked], other, asked)
-        for feature, share in found:
-            totals[feature] = totals.get(feature, 0.0) + share / 2
-    ordered = sorted(totals.items(), key=lambda each: (-abs(each[1]), each[0]))
-    alike = [each for each in ordered if each[1] > 0][:SHOWN]
-    return tuple(alike + [each for each in ordered if each[1] < 0][:SHOWN])
 
 
 def read_reference(reference: Reference) -> Library:
@@ -510,9 +543,18 @@ def check_population(
 def check_length(pairs: ReferencePairs, ratios: Floats) -> LengthCheck:
     known = ~np.isnan(ratios)
     same, different = ratios[known & pairs.same], ratios[known & ~pairs.same]
+    size = float(np.median(pairs.sizes))
     if not len(same) or not len(different):
-        return LengthCheck(pairs.words, len(same), len(different), 1.0, 0.5)
-    return LengthCheck(pairs.words, len(same), len(different), cllr(same, different), auc(same, different))
+        return LengthCheck(pairs.words, len(same), len(different), 1.0, 0.5, size)
+    worth = (cllr(same, different), auc(same, different))
+    kept = (some_quantiles(same), some_quantiles(different))
+    return LengthCheck(pairs.words, len(same), len(different), *worth, size, reliability_curve(same, different), kept)
+
+
+def some_quantiles(ratios: Floats) -> tuple[float, ...]:
+    """The ratios in order; of many, as many quantiles as a curve needs."""
+    count = min(len(ratios), RATIOS_KEPT)
+    return tuple(np.round(np.quantile(ratios, np.linspace(0, 1, count)), 3).tolist())
 
 
 def foreign_to(library: Library, texts: Sequence[str]) -> list[str]:

@@ -4,9 +4,12 @@ either, and for texts unlike those that it was learned from, there is no ratio."
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cache, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+import pyarrow as pa
 
 from idiograph.answer.kinds import known_kinds, ranges_of_texts, unlike_ranges
 from idiograph.answer.likelihood import (
@@ -23,6 +26,8 @@ from idiograph.answer.likelihood import (
 )
 from idiograph.answer.pairs import TextPair, draw_pairs, pair_scores, text_passages, text_score, word_counts
 from idiograph.answer.reference import (
+    SHOWN,
+    LengthCheck,
     MethodShare,
     Population,
     PopulationCheck,
@@ -33,8 +38,12 @@ from idiograph.answer.reference import (
     without_copies,
 )
 from idiograph.corpus.corpus import Corpus
+from idiograph.corpus.formats import given_texts
 from idiograph.errors import ArtifactError, InputError, ModelError
-from idiograph.rankers.background import BackgroundRates
+from idiograph.html import notebook_rows
+from idiograph.loading import shipped_style
+from idiograph.rankers.background import BackgroundRates, UsualRates
+from idiograph.rankers.features import choose_strongest
 from idiograph.recipe import CalibrateRecipe
 from idiograph.runner import Progress
 from idiograph.store import add_sealed_json, read_sealed_json, timestamp
@@ -44,10 +53,23 @@ from idiograph.text.passages import count_words
 from idiograph.text.words import content_words, usual_overlap, word_overlap
 from idiograph.types import Document
 
+Texts = str | Path | Sequence[str | Path]
 CALIBRATION_FILE = "calibration.json"  # that somebody made of texts of their own
 CALIBRATIONS_BY_KIND = "calibrations"  # a folder beside the model, with a file for each kind that comes with it
 MAKE = "idiograph calibrate MODEL CORPUS"
 SHARE_OF_KIND = 0.9  # of a calibration's texts that must be of one kind, for it to be a calibration of that kind
+VERDICT_SCHEMA = pa.schema(
+    {
+        "llr": pa.float64(),
+        "words": pa.string(),
+        "same": pa.bool_(),
+        **dict.fromkeys(("probability", "prior_odds", "score", "overlap"), pa.float64()),
+        "words_a": pa.int64(),
+        "words_b": pa.int64(),
+        **dict.fromkeys(("kind", "refusals", "warnings"), pa.string()),
+        **dict.fromkeys(("checked_cllr", "checked_auc"), pa.float64()),
+    }
+)
 SMALL_COLLECTION = CalibrateRecipe(per_author=10, different=4, lengths=(120, 240, 480, 1920))  # a few dozen texts
 
 
@@ -84,6 +106,24 @@ class PairCalibration:
         """The log10 ratio of a score between texts of a size that share so many content words."""
         ratio = self.calibration.llr(score, size)
         return float(self.topic.lower([ratio], [overlap], [size])[0]) if self.topic else ratio
+
+    def shares(self, texts: Sequence[str], score: float, size: float, overlap: float) -> tuple[MethodShare, ...]:
+        """What the resemblance, the shared words and the bounds add to the log10 ratio; they sum to it."""
+        whole = float(self.calibration.unbounded(np.array([score]), np.array([size]))[0])
+        kept, ratio = self.calibration.llr(score, size), self.llr(score, size, overlap)
+        parts = [("bound", kept - whole)] + ([("topic", ratio - kept)] if self.topic else [])
+        rest = tuple(MethodShare(name, share) for name, share in parts)
+        if not self.background or self.calibration.knots:
+            return (MethodShare("words and letters" if self.background else "model", whole), *rest)
+        _, slope, _, twist = self.calibration.weights
+        steep = slope + twist * float(np.clip(size, *self.calibration.sizes))
+        counted = [self._share_of_rates(rates, texts, steep) for rates in self.background.tables]
+        return (*counted, MethodShare("prior", whole - sum(each.share for each in counted)), *rest)
+
+    def _share_of_rates(self, rates: UsualRates, texts: Sequence[str], steep: float) -> MethodShare:
+        features = rates.shares(texts[0], texts[1], steep)
+        share, shown = sum(each.share for each in features), choose_strongest(features, SHOWN)
+        return MethodShare(rates.counts, share, shown, share - sum(each.share for each in shown))
 
     def for_any_kind(self) -> "PairCalibration":
         """The same, giving a ratio for texts of any kind, with a note."""
@@ -142,8 +182,37 @@ class Verdict:
     kind: str = ""
     checks: tuple[RatioCheck, ...] = ()
 
+    @property
+    def sentence(self) -> str:
+        """The answer in a sentence."""
+        if self.refusals:
+            return f"no ratio, because: {'; '.join(self.refusals)}"
+        return f"{self.words} (log10 LR {self.llr:+.2f}): {self.times}"
+
+    @property
+    def checked_at(self) -> LengthCheck | None:
+        """What the ratio was checked on, at the length nearest to that of these texts; None without a reference."""
+        return self.checked.at_size(float(effective_count(*self.lengths))) if self.checked else None
+
     def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+        return {**asdict(self), "says": self.sentence}
+
+    def to_frame(self) -> pa.Table:
+        """One row, so that the rows of many verdicts can be put together."""
+        known = self.checked_at
+        row = {"llr": self.llr, "words": self.words, "same": self.same, "probability": self.probability}
+        row |= {"prior_odds": self.prior_odds, "score": self.score, "overlap": self.overlap}
+        row |= {"words_a": self.lengths[0], "words_b": self.lengths[1], "kind": self.kind}
+        row |= {"refusals": "; ".join(self.refusals), "warnings": "; ".join(self.warnings)}
+        row |= {"checked_cllr": known.cllr if known else None, "checked_auc": known.auc if known else None}
+        return pa.Table.from_pylist([row], VERDICT_SCHEMA)
+
+    def __repr__(self) -> str:
+        return f"Verdict(llr={self.llr:+.2f}, words={self.words!r}, refusals={self.refusals!r}, …)"
+
+    def _repr_html_(self) -> str:
+        rows = [{"method": each.method, "log10 ratio": each.share} for each in self.shares]
+        return notebook_rows(self.sentence, rows, self.warnings)
 
 
 def learn_from_pairs(
@@ -174,8 +243,6 @@ def learn_from_pairs(
 
 def score_known_pairs(pairs: Sequence[TextPair], ranker: Ranker, progress: Progress | None = None) -> Scored:
     """Known pairs with their scores."""
-    import numpy as np
-
     scores = pair_scores(pairs, ranker, progress)
     return Scored(scores, effective_count(*word_counts(pairs)), np.array([p.same for p in pairs]))
 
@@ -260,17 +327,9 @@ def calibrate_on_anthology(style: Style) -> PairCalibration:
     return calibrate_on_documents(list(anthology()), style, "the built-in anthology")
 
 
-@cache
-def shipped_style() -> Style:
-    """The model that comes with the package, opened once."""
-    from idiograph.loading import load
-
-    return load()
-
-
 def verify(
-    a: str | Sequence[str],
-    b: str | Sequence[str],
+    a: Texts,
+    b: Texts,
     style: Style | None = None,
     known: PairCalibration | None = None,
     prior_odds: float | None = None,
@@ -278,6 +337,8 @@ def verify(
     reference: Reference | None = None,
 ) -> Verdict:
     """Compare two texts, or two collections of texts; `prior_odds` are the reader's own, before seeing the texts.
+
+    A text may also be a file: a Path, or a string such as "letter.txt" that names one; in a list strings are texts.
 
     With a `reference` (documents, a corpus, an index) its texts are the population: what likeness is worth, and how often
     that is right, is learned there. Without one a model compares, the one that comes with the package if no `style` is
@@ -308,6 +369,7 @@ def verify_by_calibration(
     size = float(effective_count(*lengths))
     strange = known.strange(texts)
     refusals += [] if known.about.get("any_kind") else strange
+    joined = ["\n\n".join(each) for each in (one, two)]
     shared = word_overlap(*(content_words(" ".join(each)) for each in (one, two)))
     llr = 0.0 if refusals else known.llr(score, size, shared)
     topical = shared > known.usual_overlap
@@ -319,6 +381,7 @@ def verify_by_calibration(
     kind = known_kinds().named(known.about.get("kind") or "")
     about = {"kind": kind.says if kind else "", "checks": known.checks, "calibration": known.calibration}
     about |= {"overlap": shared, "topic_warning": topical, "lengths": lengths}
+    about |= {"shares": () if refusals else known.shares(joined, score, size, shared)}
     return conclude(score, llr, prior_odds, refusals=tuple(refusals), warnings=tuple(notes), **about)
 
 
@@ -389,9 +452,9 @@ def calibrations_by_kind(style: Style) -> dict[str, Path]:
     return {path.stem: path for path in files}
 
 
-def as_texts(texts: str | Sequence[str]) -> list[str]:
+def as_texts(texts: Texts) -> list[str]:
     """One text or several as a list; together they must be long enough, each alone is then cut into passages."""
-    several = [texts] if isinstance(texts, str) else list(texts)
+    several = given_texts(texts)
     if not several:
         raise InputError("there is no text to compare")
     return several

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from idiograph import __version__
-from idiograph.cli.checks import check_folder, check_page, check_reading, check_report, check_texts
+from idiograph.cli.checks import check_folder, check_page, check_reading, check_report, check_sources, check_texts
 from idiograph.cli.models import print_reports
 from idiograph.cli.shared import (
     AsJson,
@@ -16,6 +16,7 @@ from idiograph.cli.shared import (
     Model,
     Patch,
     bar,
+    err,
     literal,
     open_style,
     out,
@@ -24,11 +25,20 @@ from idiograph.cli.shared import (
     with_note,
     write_page,
 )
+from idiograph.cli.verification import print_shares, read_population
+from idiograph.errors import SpecError
+from idiograph.html import as_sentence
 
 
 def explain_command(
     a: Annotated[Path, typer.Argument(help="A text file, or - for standard input.")],
     b: Annotated[Path, typer.Argument(help="Another text file.")],
+    reference: Annotated[
+        str | None,
+        typer.Option(
+            help="Explain the ratio that `verify` gives among these texts of known writers, not the model's score."
+        ),
+    ] = None,
     html: Annotated[Path | None, typer.Option(help="Write a page with the two texts side by side.")] = None,
     model: Model = "default",
     patch: Patch = None,
@@ -43,6 +53,14 @@ def explain_command(
     """Show which patches and habits of two texts match. The parts add up to the whole."""
     check_texts(a, b)
     check_page(html)
+    if reference:
+        if corpus_folder or score:
+            raise SpecError("--reference takes the place of --corpus and --score; give it without them")
+        check_sources([reference])
+        check_reading(model, patch, keep)
+        population = read_population(reference, lambda: open_style(model, patch, keep))
+        explain_among(a, b, (reference, population), html, count, as_json)
+        return
     check_reading(model, patch, keep, score)
     if corpus_folder:
         check_folder(corpus_folder, "corpus")
@@ -60,6 +78,39 @@ def explain_command(
         write_page(html, explanation_page(found, habits, a.name, b.name, count))
     value = {**found.to_json(), "habits": habits.to_json()}
     say(value, as_json, lambda: print_explained(found, habits, count))
+
+
+def explain_among(a: Path, b: Path, reference: tuple[str, Any], html: Path | None, count: int, as_json: bool) -> None:
+    """What the ratio of two texts among a reference rests on."""
+    from idiograph.answer.explain import explain as explain_
+    from idiograph.answer.report import verdict_page, verdict_trail
+
+    with err.status("comparing the texts of the reference"):
+        found = explain_(
+            a if str(a) != "-" else read_text(a), b if str(b) != "-" else read_text(b), reference=reference[1]
+        )
+    if html:
+        names = (str(a), str(b))
+        write_page(html, verdict_page(found, names, verdict_trail(found, names, reference, {})))
+    say(found.to_json(), as_json, lambda: print_reasons(found, count))
+
+
+def print_reasons(found: Any, count: int) -> None:
+    """What each method adds, the features that carry it, and passages where they stand."""
+    out.print(literal(as_sentence(found.verdict.sentence), style="bold"), soft_wrap=True)
+    print_shares(found.verdict, count)
+    for name, text, passages in (("first", found.a, found.in_a), ("second", found.b, found.in_b)):
+        for each in passages:
+            out.print(literal(f"\nin the {name}, from character {each.start}", style="dim"))
+            out.print(marked_passage(text, each))
+
+
+def marked_passage(text: str, passage: Any) -> Text:
+    """A passage with the features that speak for one hand in green, for two in red."""
+    shown = literal(text[passage.start : passage.end])
+    for mark in passage.marks:
+        shown.stylize("green" if mark.share > 0 else "red", mark.start - passage.start, mark.end - passage.start)
+    return shown
 
 
 def print_explained(found: Any, habits: Any, count: int) -> None:

@@ -43,8 +43,8 @@ def crossvalidate_command(
     documents = read_library(corpus)
     with_model = method == MODEL or (method == BEST and not no_model)
     with bar("leaving out each text"):
-        encode = open_style(model, patch, keep).encode if with_model else None
-        result = crossvalidate(documents, words, method, encode)
+        style = open_style(model, patch, keep) if with_model else False
+        result = crossvalidate(documents, words, method, style)
     if html:
         from idiograph.answer.report import crossvalidation_page
 

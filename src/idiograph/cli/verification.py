@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -34,9 +35,13 @@ from idiograph.cli.shared import (
     out,
     say,
     settings,
+    write_page,
     wrote,
 )
 from idiograph.errors import ArtifactError, SpecError
+
+FEATURES_SHOWN = 4  # of a method on a terminal, for one hand and for two
+LEAST_SHARE_SHOWN = 0.005  # of the log10 ratio
 
 Label = Annotated[str | None, typer.Option(help="Who counts as the writer: identified, set, first, last or single.")]
 Split = Annotated[list[str] | None, typer.Option(help="Take people of this split of `mine`; may be repeated.")]
@@ -65,6 +70,7 @@ def verify_command(
         typer.Option(help="Your odds that one person wrote both, before this; gives a probability.", min=1e-9),
     ] = None,
     anyway: Annotated[bool, typer.Option("--anyway", help="A ratio for texts of another kind, too.")] = False,
+    html: Annotated[Path | None, typer.Option(help="Write a page: the ratio, what carries it, its limits.")] = None,
     model: Model = "default",
     patch: Patch = None,
     keep: Keep = None,
@@ -74,6 +80,7 @@ def verify_command(
 ) -> None:
     """Say whether two texts are by one writer. A calibrated likelihood ratio for two texts, or for two folders of texts."""
     check_reading(model, patch, keep)
+    check_page(html)
     settings(preset, None, {})
     if pairs:
         refuse_pairs_without(a, reference, answers)
@@ -90,15 +97,54 @@ def verify_command(
     if reference and (corpus_folder or calibration or anyway):
         raise SpecError("--reference takes the place of --corpus, --calibration and --anyway; give it without them")
     one, two = ([long_enough(file, lang) for file in list_candidates(path)] for path in (a, b))
+    style, opened = None, None
     if reference:
-        opened = open_reference(reference, lambda: open_style(model, patch, keep))
+        opened = read_population(reference, lambda: open_style(model, patch, keep))
         verdict, about = verify_among(one, two, opened, prior), {"reference": reference}
     else:
         style = open_style(model, patch, keep)
         verdict, about = verify_by_model(
             one, two, style, calibration_for(style, corpus_folder, calibration, preset), prior, anyway, preset
         )
+    if html:
+        trail = {
+            "prior odds": prior,
+            "preset": preset,
+            "any kind of text": anyway or None,
+            "calibration file": calibration,
+        }
+        case = Compared(one, two, (str(a), str(b)), (reference, opened) if reference else None, trail)
+        write_verdict_page(html, verdict, case, style)
     say({**verdict.to_json(), "about": about}, as_json, lambda: print_verdict(verdict))
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What was compared, and among what: texts, names, the reference and the settings."""
+
+    one: list[str]
+    two: list[str]
+    names: tuple[str, str]
+    reference: tuple[str, Any] | None
+    settings: dict[str, Any]
+
+
+def write_verdict_page(file: Path, verdict: Any, case: Compared, style: Any) -> None:
+    """Write the page of a verdict; passages that a model finds alike are shown where a model took part."""
+    from idiograph.answer.explain import find_reasons
+    from idiograph.answer.report import verdict_page, verdict_trail
+
+    took_part = style if any(each.method == "model" for each in verdict.shares) else None
+    reasons = find_reasons("\n\n".join(case.one), "\n\n".join(case.two), verdict, took_part)
+    given = {name: value for name, value in case.settings.items() if value is not None}
+    write_page(file, verdict_page(reasons, case.names, verdict_trail(reasons, case.names, case.reference, given)))
+
+
+def read_population(source: str, style: Callable[[], Any]) -> Any:
+    """The texts of a reference and who wrote each."""
+    from idiograph.answer.reference import read_reference
+
+    return read_reference(open_reference(source, style))
 
 
 def refuse_pairs_without(a: Path | None, reference: str | None, answers: Path | None) -> None:
@@ -175,7 +221,7 @@ def print_verdict(v: Any) -> None:
     for warning in v.warnings:
         out.print(f"Note: {warning}.", style="yellow", highlight=False)
     if v.checked:
-        print_checked(v.checked)
+        print_checked(v)
     if v.checks and not v.refusals:
         print_checks(v)
     known = v.calibration
@@ -205,13 +251,25 @@ def print_ratio(v: Any) -> None:
     if v.probability is not None:
         odds = f"With your prior odds of {v.prior_odds:g}:1 that one person wrote both: {v.probability:.0%}."
         out.print(odds, highlight=False)
+    print_shares(v)
+
+
+def print_shares(v: Any, features: int = FEATURES_SHOWN) -> None:
+    """What each method adds, and the features that carry it with how often they come, per thousand words."""
+    table = Table("adds", "method", title="what adds to the log10 ratio; per 1,000 words (authors: how near)")
+    for column in ("feature", "first", "second", "usual", "adds"):
+        table.add_column(column, justify="left" if column == "feature" else "right")
     for each in v.shares:
-        if abs(each.share) >= 0.005:
-            out.print(f"  {each.share:+.2f}  {each.method}", highlight=False)
-        for said, sign in (("alike in", 1), ("unlike in", -1)):
-            named = ", ".join(f"“{feature}”" for feature, share in each.features if share * sign > 0)
-            if named:
-                out.print(literal(f"         {said} {named}"), soft_wrap=True)
+        if abs(each.share) < LEAST_SHARE_SHOWN and not each.features:
+            continue
+        table.add_row(f"{each.share:+.2f}", each.method, "", "", "", "", "")
+        for sign in (1, -1):
+            for one in [one for one in each.features if one.share * sign > 0][:features]:
+                rates = [f"{rate:.2f}" for rate in (one.a, one.b, one.usual)]
+                rates[2] = "" if one.kind == "author" else rates[2]
+                table.add_row("", "", literal(f"“{one.feature}”"), *rates, f"{one.share:+.3f}")
+    if table.row_count:
+        out.print(table)
 
 
 def print_checks(v: Any) -> None:
@@ -224,23 +282,28 @@ def print_checks(v: Any) -> None:
     out.print(table)
 
 
-def print_checked(checked: Any) -> None:
-    """What the ratio was checked on, by length of text."""
+def print_checked(v: Any) -> None:
+    """What the ratio was checked on, by length of text; how its promises were kept at the length nearest to these texts."""
+    checked, here = v.checked, v.checked_at
     whose = f"{checked.texts} texts by {checked.authors} authors ({checked.lang})"
-    head = f"Checked on {whose}, each pair by weights that saw neither text"
-    table = Table("texts cut to", title=head)
+    table = Table("texts cut to", title=f"Checked on {whose}, each pair by weights that saw neither text")
     for column in ("one hand", "two hands", "Cllr", "AUC"):
         table.add_column(column, justify="right")
     for row in checked.lengths:
-        cut = f"{row.words} words" if row.words else "whole"
-        table.add_row(cut, str(row.same), str(row.different), f"{row.cllr:.2f}", f"{row.auc:.2f}")
+        shown = (str(row.same), str(row.different), f"{row.cllr:.2f}", f"{row.auc:.2f}")
+        table.add_row(length_in_words(row) + (" *" if row == here else ""), *shown)
     out.print(table)
-    curve = Table("promised", title="probability of one hand, at even odds")
+    curve = Table("promised", title=f"* probability of one hand at even odds, texts {length_in_words(here)}")
     curve.add_column("came true", justify="right")
     curve.add_column("pairs", justify="right")
-    for promised, true, count in checked.reliability:
+    for promised, true, count in here.reliability:
         curve.add_row(f"{promised:.0%}", f"{true:.0%}", str(count))
-    out.print(curve)
+    if here.reliability:
+        out.print(curve)
+
+
+def length_in_words(row: Any) -> str:
+    return f"{row.words} words" if row.words else "whole"
 
 
 def calibrate_command(

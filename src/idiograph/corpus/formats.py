@@ -21,6 +21,7 @@ from idiograph.xml import Element, child_element, element_text, inner_parts, one
 
 MAX_BYTES = 20_000_000  # a text of 20 MB is a library, not a text; a JSON line of that size is one, too
 MAX_FILE_BYTES = 200_000_000  # of a file with pictures in it
+LONGEST_PATH = 250  # characters of a string that may name a file; a text of so few is too short to compare
 PARAGRAPHS = frozenset("p div h1 h2 h3 h4 h5 h6 li blockquote pre tr dd dt figcaption section article".split())
 UNREAD = frozenset("script style head title nav template noscript svg math".split())
 
@@ -58,6 +59,26 @@ def tidy_text(text: str) -> str:
 def read_file(path: Path) -> str:
     """The text of one file, in whatever format; the error names the file."""
     return read_file_text(path).text
+
+
+def given_text(given: str | Path) -> str:
+    """A text as it is given, or that of a file: a Path is always a file, and so is a string of one line that names a file
+    with an ending of `FORMATS`, such as letter.txt. No text is so short that something can be said about it."""
+    if isinstance(given, Path):
+        return read_file(given)
+    named = len(given) < LONGEST_PATH and "\n" not in given and Path(given).suffix.lower() in FORMATS
+    if not named:
+        return given
+    if not Path(given).is_file():
+        raise InputError(f"there is no file '{given}'")
+    return read_file(Path(given))
+
+
+def given_texts(given: str | Path | Sequence[str | Path]) -> list[str]:
+    """One text or several. In a list a string is always a text, never a file: what strangers send is safe there."""
+    if isinstance(given, str | Path):
+        return [given_text(given)]
+    return [read_file(each) if isinstance(each, Path) else each for each in given]
 
 
 def read_file_text(path: Path) -> FileText:

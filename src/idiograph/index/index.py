@@ -32,6 +32,7 @@ from idiograph.index.filter import Filter, IndexedDocument
 from idiograph.index.passages import Hit, Passage
 from idiograph.index.quantize import QuantizedPatches, from_bytes, join_packed, score_all, vector_width
 from idiograph.index.tables import BROKEN, IndexState, IndexTables, end_to_end, new_change
+from idiograph.loading import is_shipped, load, shipped_style
 from idiograph.recipe import IndexRecipe
 from idiograph.runner import Progress
 from idiograph.store import change_folder, locked_folder, read_sealed_json, write_sealed_json
@@ -77,16 +78,23 @@ class Index:
         return IndexRecipe(**saved)
 
     @classmethod
-    def open(cls, where: str | Path, style: Style, *, storage: Mapping[str, str] | None = None) -> "Index":
-        """Open a folder or an s3:// place; `storage` are LanceDB's options for the latter (keys, endpoint, region)."""
-        return cls(open_tables(where, storage), style)
+    def open(
+        cls, where: str | Path, style: Style | None = None, *, storage: Mapping[str, str] | None = None
+    ) -> "Index":
+        """Open a folder or an s3:// place; `storage` are LanceDB's options for the latter (keys, endpoint, region).
+
+        Without a `style` the model is opened that the index was made with: the one that comes with the package, or a folder
+        that still lies where it lay.
+        """
+        tables = open_tables(where, storage)
+        return cls(tables, style or style_of_index(tables))
 
     @classmethod
     def build(
         cls,
         documents: Iterable[Document],
         out: str | Path,
-        style: Style,
+        style: Style | None = None,
         recipe: IndexRecipe | None = None,
         *,
         source: str = "",
@@ -96,10 +104,12 @@ class Index:
         storage: Mapping[str, str] | None = None,
         progress: Progress | None = None,
     ) -> "Index":
-        """Embed documents and write them as a new index."""
-        recipe = recipe or IndexRecipe()
+        """Embed documents and write them as a new index; without a `style`, with the model that comes with the package."""
+        recipe, style = recipe or IndexRecipe(), style or shipped_style()
         about = {"style": style.fingerprint, "model": style.encoder.name, "source": source, "preset": preset}
         about |= {"recipe": recipe.model_dump()}
+        if style.folder and not is_shipped(style.folder):
+            about["folder"] = str(style.folder.absolute() if style.folder.is_dir() else style.folder)
         with prepare_index(out, overwrite, storage) as (tables, room):
             embedded = EmbeddedPassages(room / "passages.arrow", style.encoder.dim, waiting_dtype(recipe))
             embedded.fill(documents, style, recipe, workers or EmbeddingWorkers(), progress)
@@ -418,6 +428,22 @@ class Index:
         with suppress(OSError):
             (self.folder / NOTES).mkdir(exist_ok=True)
             write_sealed_json(self.folder / NOTES / f"{name}.json", value)
+
+
+def style_of_index(tables: IndexTables) -> Style:
+    """The model that an index was made with, read as it was read then."""
+    try:
+        about = tables.state().about
+    except BROKEN as error:
+        raise ArtifactError(f"index '{tables.where}' is damaged; rebuild it: {MAKE}") from error
+    _, patch, keep = about["style"].rsplit("/", 2)
+    folder = about.get("folder")
+    if folder and Path(folder).is_absolute() and not Path(folder).is_dir():
+        raise ModelError(
+            f"index '{tables.where}' was made with the model in '{folder}', which is no longer there; "
+            "open it from where it is: Index.open(…, idiograph.load(FOLDER))"
+        )
+    return load(folder, patch=patch, keep=None if keep == "published" else keep, score="meansim")
 
 
 def index_without(only: Filter | None, documents: Sequence[str]) -> Filter:

@@ -59,7 +59,7 @@ def retrieval_panels(names: Sequence[str], rows: Sequence[Interval], topic: Sequ
 
 def right_and_reliable(
     rights: Mapping[str, tuple[float, float, float]], majority: float, curve: Sequence[tuple[float, float, int]]
-) -> str:
+) -> Figure:
     """How often each method is right with its interval, and what probabilities promise against what came true."""
     figure, (left, right) = make_panels(2)
     at = range(len(rights))
@@ -72,7 +72,7 @@ def right_and_reliable(
     right.plot([0, 1], [0, 1], color=SOFT, linewidth=1)
     right.plot([promised for promised, _, _ in curve], [true for _, true, _ in curve], "o-", color=FIRST)
     right.set(xlabel="probability given", ylabel="how often it was so", xlim=(0, 1), ylim=(0, 1))
-    return svg(figure)
+    return figure
 
 
 def two_hills(same: Sequence[float], different: Sequence[float]) -> str:

@@ -15,6 +15,7 @@ from idiograph.rankers.counts import (
     left_out_places,
     questions_by_place,
 )
+from idiograph.rankers.features import CountedParts
 from idiograph.rankers.library import NOT_IN_LIBRARY, Library, Scores
 
 Transform = Callable[[Doubles], Doubles]  # rates (texts, features) to coordinates (texts, features)
@@ -71,6 +72,19 @@ class LearnedRates:
         """The coordinates of any texts by what was learned from the library: (texts, features)."""
         asked = [as_rates(table.frequent.count(texts)) for table in self.tables]
         return self._points(asked, self._columns(NOT_IN_LIBRARY), NOT_IN_LIBRARY)[0]
+
+    def parts_between(self, a: str, b: str) -> list[CountedParts]:
+        """What each feature adds to the nearness of two texts that the library does not have; they sum to it."""
+        columns = self._columns(NOT_IN_LIBRARY)
+        asked = [as_rates(table.frequent.count([a, b])) for table in self.tables]
+        (one, two), _ = self._points(asked, columns, NOT_IN_LIBRARY)
+        if self.nearness == "angle":
+            parts = unit_rows(one[None])[0] * unit_rows(two[None])[0]
+        else:
+            parts = -np.abs(one - two) / max(len(one), 1) * one.any()
+        cuts = np.cumsum([len(at) for at in columns])[:-1]
+        each = zip(self.tables, columns, np.split(parts, cuts), strict=True)
+        return [CountedParts(table.frequent, at, own) for table, at, own in each]
 
     def remoteness(self, texts: Sequence[str]) -> Doubles:
         """How far from the middle of the library each text lies: the root of the mean square of its coordinates."""

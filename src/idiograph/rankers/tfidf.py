@@ -13,6 +13,7 @@ from idiograph.rankers.counts import (
     left_out_places,
     questions_by_place,
 )
+from idiograph.rankers.features import CountedParts
 from idiograph.rankers.library import NOT_IN_LIBRARY, Library, Scores
 from idiograph.rankers.rates import name_parts, unit_rows
 
@@ -50,6 +51,12 @@ class LearnedTfIdf:
     def points(self, texts: Sequence[str]) -> Doubles:
         """The coordinates of any texts by what was learned from the library: (texts, features)."""
         return log_counts(self.frequent.count(texts).table).toarray() * np.sqrt(self.weights(NOT_IN_LIBRARY))
+
+    def parts_between(self, a: str, b: str) -> list[CountedParts]:
+        """What each feature adds to the nearness of two texts that the library does not have; they sum to it."""
+        weight = np.sqrt(self.weights(NOT_IN_LIBRARY))
+        one, two = unit_rows(log_counts(self.frequent.count([a, b]).table).toarray() * weight)
+        return [CountedParts(self.frequent, np.arange(len(weight)), one * two)]
 
     def weights(self, place: int) -> Doubles:
         """The square of how rare each feature is in the library without a text; 0 for what does not count."""
