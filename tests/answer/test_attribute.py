@@ -21,6 +21,9 @@ from idiograph.index.index import Index
 from idiograph.synth.anthology import anthology
 
 ESSAYS = {d.id: d for d in anthology()}
+SPANISH = """El pescador salía con su barca antes de que amaneciera, y volvía con lo que el mar le había querido dar. Un día
+encontró en la red una botella con una carta dentro. Se la llevó al maestro del pueblo, que la leyó en voz alta mientras
+los niños escuchaban desde la puerta. Era de una mujer que pedía noticias de su hijo, embarcado hacía muchos años. """
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +74,28 @@ def test_several_texts_of_one_hand_are_asked_about_together(index):
     alone = [{c.authors: c.score for c in attribute(t, index, k=100, method="model").candidates} for t in texts]
     one = next(iter(joint))
     assert joint[one] <= max(a[one] for a in alone) + 1e-6
+
+
+@pytest.mark.parametrize("method", ["best", "model"])
+def test_a_text_unlike_the_library_gets_no_ratio(index, method):
+    found = attribute(SPANISH, index, method=method, unknown=0.4)
+    assert found.sentence.startswith("no answer: the text is unlike those of this library")
+    assert {(c.llr, c.words, c.shares) for c in found.candidates} == {(0.0, "no ratio", ())}
+    assert (found.none.llr, found.none.probability, found.none_stands_out) == (0.0, 0.4, True)
+    everybody = attribute(SPANISH, index, method=method, unknown=0.4, k=100).candidates
+    assert sum(c.probability for c in everybody) == pytest.approx(0.6)
+    assert found.to_json()["refusals"] == list(found.refusals)
+
+
+def test_a_text_like_the_library_is_not_refused(index, asked):
+    assert attribute(asked.text, index).refusals == ()
+
+
+def test_no_part_of_a_text_unlike_the_library_is_given_to_anybody(index):
+    found = rolling(SPANISH * 6, index, window=120)
+    assert set(found.owners) == {-1}
+    assert found.refusals
+    assert not found.llr.any()
 
 
 def test_evidence_says_how_near_others_come_with_as_many_shared_words(index, asked):
@@ -255,6 +280,17 @@ def test_the_command_names_the_document_that_holds_the_text(idiograph, room, ind
     status, out, err = idiograph("attribute", index.folder, own, *tiny)
     assert status == 0, err
     assert "which is in the index" not in out  # a quotation is no copy
+
+
+def test_the_command_and_its_report_say_that_a_text_is_unlike_the_library(idiograph, tmp_path, index, tiny):
+    (tmp_path / "carta.txt").write_text(SPANISH)
+    status, out, err = idiograph("attribute", index.folder, tmp_path / "carta.txt", *tiny, "--html", tmp_path / "a.html")
+    printed = " ".join(out.split())
+    assert status == 0, err
+    assert printed.startswith("No answer: the text is unlike those of this library")
+    assert "the order is that of likeness alone" in printed
+    assert "Is the writer here at all?" not in printed
+    assert "<b>No answer:</b> the text is unlike" in (tmp_path / "a.html").read_text()
 
 
 def test_texts_by_one_hand_can_be_pooled_and_single_authors_ranked(idiograph, room, index, tiny):

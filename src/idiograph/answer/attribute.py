@@ -16,7 +16,14 @@ from idiograph.answer.large.learning import sampled_evidence_of_index
 from idiograph.answer.large.sampled import SampledQuestion
 from idiograph.answer.likelihood import Calibration, effective_count, ratio_in_words
 from idiograph.answer.methods import MODEL, evidence_of_index, is_large
-from idiograph.answer.openset import IndexCalibration, OpenSetAnswer, calibration_of_index, open_answer
+from idiograph.answer.openset import (
+    IndexCalibration,
+    OpenSetAnswer,
+    calibration_of_index,
+    open_answer,
+    open_answer_of_strange,
+    why_strange,
+)
 from idiograph.answer.pairs import text_passages
 from idiograph.answer.ranking import Bools, Floats, Ints, Matches, Ranking, match_candidates, rank_candidates
 from idiograph.corpus.formats import given_texts
@@ -98,7 +105,7 @@ class Attribution:
     """Candidates, best first, and whether any of them stands out.
 
     `check` says how often the method is right on the library's own texts; `copies` names documents of the library that hold
-    the text, or much of it.
+    the text, or much of it. `refusals` say why there are no ratios, if so: all are 1, and the order is that of likeness.
     """
 
     candidates: tuple[Candidate, ...]
@@ -110,10 +117,13 @@ class Attribution:
     method: str = MODEL
     check: CrossValidation | None = None
     copies: tuple[Copy, ...] = ()
+    refusals: tuple[str, ...] = ()
 
     @property
     def sentence(self) -> str:
-        """How often answers like this one are right, and what they rest on."""
+        """How often answers like this one are right, and what they rest on; or why there is none."""
+        if self.refusals:
+            return f"no answer: {'; '.join(self.refusals)}"
         if self.check is None:
             return ""
         weights = ", ".join(f"{name} {weight:.2f}" for name, weight in self.check.weights.items() if weight > 0)
@@ -122,6 +132,7 @@ class Attribution:
     def to_json(self) -> dict[str, Any]:
         about = {"none_stands_out": self.none_stands_out, "open_set": asdict(self.none), "words": self.lengths}
         about |= {"method": self.method, "says": self.sentence, "copies": [asdict(copy) for copy in self.copies]}
+        about |= {"refusals": list(self.refusals)}
         checked = {"check": self.check.to_json()} if self.check else {}
         return {**about, **checked, "candidates": [c.to_json() for c in self.candidates]}
 
@@ -141,6 +152,8 @@ class Attribution:
             for c in self.candidates
         ]
         notes = [self.sentence] if self.sentence else []
+        if self.refusals:
+            said = "No answer"
         return notebook_rows(said, rows, [*notes, *(["None of these stands out."] if self.none_stands_out else [])])
 
 
@@ -162,7 +175,8 @@ def attribute(
     `candidates` limits them to those with one of these authors; `exclude` names documents that do not count; `unknown`
     is the reader's own probability, before seeing the text, that the writer is not in the index at all. In a large index
     those who seem near are compared, and a sample of the others stands for the rest; `exact` lets the model score
-    everything. `method` is `best`, the weighed evidence of all methods, or one of them by its name.
+    everything. `method` is `best`, the weighed evidence of all methods, or one of them by its name. A text that is unlike
+    those of the index gets no ratios, and the answer's `refusals` say so.
     """
     texts = given_texts(text)
     asked = [p for one in texts for p in text_passages(one, index.recipe.words)]
@@ -174,9 +188,23 @@ def attribute(
         raise InputError(f"no author of index '{index.where}' is among the candidates")
     question = AskedText(texts, asked, index.embed(asked), by, tuple(exclude), 0.0 if closed else unknown, exact)
     if method == MODEL:
-        return answer_by_model(index, everybody, question, wanted, k)
-    weigh = weigh_sampled if is_large(index) else weigh_everybody
-    return answer_by_evidence(index, everybody, weigh(index, everybody, question, wanted, method), question, k)
+        answer = answer_by_model(index, everybody, question, wanted, k)
+    else:
+        weigh = weigh_sampled if is_large(index) else weigh_everybody
+        answer = answer_by_evidence(index, everybody, weigh(index, everybody, question, wanted, method), question, k)
+    why = why_strange(index, question.whole)
+    return without_ratios(answer, why, question.unknown, int(wanted.sum())) if why else answer
+
+
+def without_ratios(answer: Attribution, why: tuple[str, ...], unknown: float, authors: int) -> Attribution:
+    """The same order, of which nothing is said: every ratio is 1, and what was held likely before is so still."""
+    each = replace_each(answer.candidates, llr=0.0, words="no ratio", probability=(1 - unknown) / authors, shares=())
+    none = open_answer_of_strange(unknown)
+    return replace(answer, candidates=each, none=none, none_stands_out=True, refusals=why)
+
+
+def replace_each(candidates: Sequence[Candidate], **changes: Any) -> tuple[Candidate, ...]:
+    return tuple(replace(candidate, **changes) for candidate in candidates)
 
 
 @dataclass(frozen=True, slots=True)

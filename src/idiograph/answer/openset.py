@@ -1,5 +1,6 @@
 """What scores mean in an index, and whether the writer is in it at all. Learned from the index itself: each document in
-turn is the question, once with its author's other documents there and once without."""
+turn is the question, once with its author's other documents there and once without. Of a text that is unlike all of
+them nothing was learned."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -7,10 +8,13 @@ from typing import Any
 import numpy as np
 
 from idiograph.answer.authors import IndexAuthors, author_sets_of
+from idiograph.answer.large.sketch import read_texts
 from idiograph.answer.likelihood import Calibration, Scored, effective_count, fit_scores, ratio_in_words
 from idiograph.answer.ranking import Ranking, rank_candidates
 from idiograph.errors import InputError
 from idiograph.index.index import Index
+from idiograph.rankers.library import Library
+from idiograph.rankers.unlike import LibraryRange, sample_to_learn_from
 from idiograph.style.tokens import Ints
 from idiograph.text.passages import count_words
 from idiograph.text.words import content_words, usual_overlap, word_overlap
@@ -176,3 +180,30 @@ def calibration_of_index(index: Index, by: str = "set") -> IndexCalibration:
         raise InputError(f"index '{index.where}' cannot be calibrated: {error}") from error
     index.write_note(NOTES[by], calibration.to_json())
     return calibration
+
+
+def range_of_index(index: Index) -> LibraryRange:
+    """What is usual in the texts of an index; of a large one, in a sample of them."""
+
+    def learn() -> LibraryRange:
+        places = sample_to_learn_from(len(index.documents))
+        texts = tuple(read_texts(index, author_sets_of(index), places))
+        return LibraryRange(Library(texts, tuple(" & ".join(index.documents[at].names) for at in places)))
+
+    return index.once("range", learn)
+
+
+def why_strange(index: Index, text: str) -> tuple[str, ...]:
+    """Why a text is so unlike the texts of an index that what was learned from them says nothing of it."""
+    found = range_of_index(index).unlikeness(text)
+    if not found.strange:
+        return ()
+    return (
+        f"the text is unlike those of this library: by its letters it lies {found.distance:.1f} spreads from what is usual "
+        f"there, texts of the library itself up to {found.furthest:.1f}",
+    )
+
+
+def open_answer_of_strange(prior: float) -> OpenSetAnswer:
+    """Is the writer here? Of a text that is unlike the library nothing is known but what was held likely before."""
+    return OpenSetAnswer(0.0, ratio_in_words(0.0), prior, prior)

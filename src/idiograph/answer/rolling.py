@@ -19,7 +19,7 @@ from idiograph.answer.large.learning import sampled_evidence_of_index
 from idiograph.answer.large.sampled import SampledQuestion
 from idiograph.answer.likelihood import Calibration
 from idiograph.answer.methods import MODEL, evidence_of_index, is_large
-from idiograph.answer.openset import calibration_of_index
+from idiograph.answer.openset import calibration_of_index, why_strange
 from idiograph.answer.pairs import MIN_WORDS_TO_COMPARE, text_passages
 from idiograph.answer.ranking import Bools, Ranking, rank_candidates, rank_each
 from idiograph.errors import InputError, TooShort
@@ -58,12 +58,14 @@ class Rolling:
     owners: tuple[int, ...]
     parts: tuple[AuthorStretch, ...]
     method: str = MODEL
+    refusals: tuple[str, ...] = ()  # why nobody is given anything, if so
 
     def to_json(self) -> dict[str, Any]:
         named = [", ".join(names) for names in self.candidates]
         parts = [{**asdict(p), "owner": named[p.owner] if p.owner >= 0 else None} for p in self.parts]
         return {
             "method": self.method,
+            "refusals": list(self.refusals),
             "candidates": named,
             "windows": self.windows,
             "llr": self.llr.round(4).tolist(),
@@ -96,9 +98,11 @@ def rolling(
     asked = RolledText(text, tuple(text[start:end] for start, end in places), by, tuple(exclude), exact)
     score = windows_by_model if method == MODEL else windows_sampled if is_large(index) else windows_by_evidence
     leaders, llr = score(index, everybody, asked, wanted, (method, k))
-    owners = likeliest_owners(llr, step / window)
+    why = why_strange(index, text)
+    llr = llr * 0 if why else llr
+    owners = (NOBODY,) * len(places) if why else likeliest_owners(llr, step / window)
     names = tuple(everybody.names[who] for who in leaders)
-    return Rolling(tuple(places), names, llr, owners, parts_of(places, owners, llr), method)
+    return Rolling(tuple(places), names, llr, owners, parts_of(places, owners, llr), method, why)
 
 
 @dataclass(frozen=True, slots=True)

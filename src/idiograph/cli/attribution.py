@@ -154,9 +154,13 @@ def print_answer(path: str, answer: Any) -> None:
         table.add_column(name, justify="left" if name in ("candidate", "in words") else "right")
     for rank, c in enumerate(answer.candidates, 1):
         words = with_note(c.words, "\ntopic may explain this" if c.topical else "", "yellow")
-        said = (f"{c.score:.3f}", f"{c.llr:+.2f}", words, f"{c.probability:.0%}", str(c.documents))
+        sure = ("–", words, "–") if answer.refusals else (f"{c.llr:+.2f}", words, f"{c.probability:.0%}")
+        said = (f"{c.score:.3f}", *sure, str(c.documents))
         table.add_row(str(rank), literal(", ".join(c.names)), *said)
     out.print(table)
+    if answer.refusals:
+        out.print("There is no ratio; the order is that of likeness alone.", style="yellow")
+        return
     out.print(
         f"Is the writer here at all? log10 LR {answer.none.llr:+.2f}, {answer.none.words}; "
         f"none of these: {answer.none.probability:.0%} (before the text: {answer.none.prior:.0%})",

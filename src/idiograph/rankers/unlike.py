@@ -44,10 +44,9 @@ class LibraryRange:
     library: Library
 
     @classmethod
-    def of(cls, library: Library, seed: int = 7) -> "LibraryRange":
+    def of(cls, library: Library) -> "LibraryRange":
         """From the library, or from a sample of a large one."""
-        order = np.random.default_rng(seed).permutation(len(library))[:TEXTS_TO_LEARN_FROM]
-        return cls(library.take(sorted(order.tolist())))
+        return cls(library.take(sample_to_learn_from(len(library))))
 
     @cached_property
     def rates(self) -> LearnedRates:
@@ -93,6 +92,11 @@ class LibraryRange:
         )  # a text has its own letters
         seen = np.bincount(owner, found.table.data * (others > 0), len(texts))
         return 1 - seen / np.maximum(found.totals, 1)
+
+
+def sample_to_learn_from(texts: int, seed: int = 7) -> list[int]:
+    """The places of the texts that count: all of them, or the same ones of many each time."""
+    return sorted(np.random.default_rng(seed).permutation(texts)[:TEXTS_TO_LEARN_FROM].tolist())
 
 
 def middle_of(text: str, size: int) -> str:
