@@ -11,6 +11,7 @@ from idiograph.answer.authors import author_sets_of
 from idiograph.answer.evidence import LibraryEvidence, Method
 from idiograph.answer.large import learning, sampled
 from idiograph.answer.large.learning import documents_to_ask, sampled_evidence_of_index
+from idiograph.answer.large.sampled import prepare_evidence
 from idiograph.answer.large.sketch import PASSAGES_OF_A_DOCUMENT, passages_to_read, word_sketches
 from idiograph.answer.large.views import CountView, ModelView, PanelView, ReadTexts
 from idiograph.errors import InputError
@@ -80,7 +81,7 @@ def test_a_panel_of_everybody_gives_what_comparing_everything_gives():
     whole = LibraryEvidence(library, [Method("letters", (LearnsNothing(),))]).standings([ESSAYS[40].text])[0, :, 0]
     nothing = PassageVectors(np.zeros((0, 2)), np.zeros(0, np.int64))
     read, asked = ReadTexts(texts, nothing), ReadTexts([ESSAYS[40].text], nothing)
-    panel = PanelView.of(CountView(Letters(library)), read)
+    panel = PanelView.of(CountView(Letters(library).points), read)
     none, itself = np.zeros(20, bool), np.eye(20, dtype=bool)
     found = panel.standings(panel.view.place(asked), panel.view.place(read), none, itself)[0]
     assert found[:20] == pytest.approx(whole, abs=1e-3)
@@ -125,11 +126,16 @@ def test_the_sample_tells_the_writers_of_the_essays_apart(learned):
     assert set(check.weights) == {"delta", "letters", "words", "pairs", "stable", "model"}
 
 
-def test_documents_that_are_asked_about_taught_the_methods_nothing(built, learned):
+def test_documents_that_are_asked_about_taught_the_methods_nothing(built, learned, tmp_path):
     asked = documents_to_ask(built, author_sets_of(built))
-    texts = set(learned.evidence.views[0][0].view.ranker.library.texts)
-    own = {"\n\n".join(built.texts_at(author_sets_of(built).passages_of([at]))) for at in asked}
-    assert not texts & own
+    before = learned.evidence.views[0][0].view.points([ESSAYS[0].text])
+    names = [document.id for document in built.documents]
+    rest = Index.build(
+        [e for e in ESSAYS if e.id not in {names[at] for at in asked}], tmp_path / "i", built.style, built.recipe
+    )
+    everybody = author_sets_of(rest)
+    evidence = prepare_evidence(rest, everybody, "delta", np.zeros(0, np.int64))
+    assert evidence.views[0][0].view.points([ESSAYS[0].text]) == pytest.approx(before)
     assert not set(asked.tolist()) & set(learned.evidence.panel_documents.tolist())
 
 

@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -33,6 +34,9 @@ SLACK = 1.25  # how many more features are kept than are used, for when a text i
 TEXTS_AT_ONCE = 256  # texts whose counts are dense in memory at a time
 
 
+word_key = lru_cache(maxsize=1 << 18)(hash_text)  # a library has few words, many times
+
+
 class Features(Protocol):
     """What is counted in a text."""
 
@@ -51,12 +55,12 @@ class WordFeatures:
 
     def tally(self, text: str) -> tuple[Keys, NDArray[np.int64]]:
         counted = Counter(WORD_OR_SIGN.findall(text.lower()))
-        keys = np.fromiter(map(hash_text, counted), np.uint64, len(counted))
+        keys = np.fromiter(map(word_key, counted), np.uint64, len(counted))
         order = np.argsort(keys)
         return keys[order], np.fromiter(counted.values(), np.int64, len(counted))[order]
 
     def spell(self, text: str) -> Iterator[tuple[int, str]]:
-        return ((hash_text(word), word) for word in dict.fromkeys(WORD_OR_SIGN.findall(text.lower())))
+        return ((word_key(word), word) for word in dict.fromkeys(WORD_OR_SIGN.findall(text.lower())))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +107,7 @@ def words_and_marks(text: str) -> list[str]:
 
 def pair_keys(tokens: Sequence[str]) -> Keys:
     """The key of each two tokens in a row."""
-    known = {token: hash_text(token) for token in set(tokens)}
+    known = {token: word_key(token) for token in set(tokens)}
     keys = np.fromiter((known[token] for token in tokens), np.uint64, len(tokens))
     paired = keys[:-1] * SPREADING + keys[1:]
     return paired ^ (paired >> np.uint64(29))

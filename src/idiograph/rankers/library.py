@@ -5,7 +5,7 @@ knows how often it is right. So `score` is told which text of the library a ques
 it has learned may then depend on that text.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -59,8 +59,8 @@ class PairRanker(LearnedRanker, Protocol):
 class PlacingRanker(PairRanker, Protocol):
     """Knows texts by points, the cosine of two of which is their score."""
 
-    def points(self, texts: Sequence[str]) -> Scores:
-        """(texts, features), by what was learned from the library."""
+    def placer(self) -> Callable[[Sequence[str]], Scores]:
+        """From texts to points (texts, features), by what was learned from the library."""
         ...
 
 

@@ -70,8 +70,20 @@ class LearnedRates:
 
     def points(self, texts: Sequence[str]) -> Doubles:
         """The coordinates of any texts by what was learned from the library: (texts, features)."""
-        asked = [as_rates(table.frequent.count(texts)) for table in self.tables]
-        return self._points(asked, self._columns(NOT_IN_LIBRARY), NOT_IN_LIBRARY)[0]
+        return self.placer()(texts)
+
+    def placer(self) -> Callable[[Sequence[str]], Doubles]:
+        """`points` for many calls: what is learned from the library is learned once."""
+        columns = self._columns(NOT_IN_LIBRARY)
+        known = np.hstack([table.rates[:, at] for table, at in zip(self.tables, columns, strict=True)])
+        transform = self.fit(known, self.library.authors)
+
+        def place(texts: Sequence[str]) -> Doubles:
+            pairs = zip(self.tables, columns, strict=True)
+            rows = np.hstack([as_rates(table.frequent.count(texts))[:, at] for table, at in pairs])
+            return transform(rows) * rows.any(axis=1, keepdims=True)
+
+        return place
 
     def parts_between(self, a: str, b: str) -> list[CountedParts]:
         """What each feature adds to the nearness of two texts that the library does not have; they sum to it."""

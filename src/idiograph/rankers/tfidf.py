@@ -1,6 +1,6 @@
 """Cosine of features weighted by TF-IDF, learned from a library without the text that was asked about."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,7 +50,12 @@ class LearnedTfIdf:
 
     def points(self, texts: Sequence[str]) -> Doubles:
         """The coordinates of any texts by what was learned from the library: (texts, features)."""
-        return log_counts(self.frequent.count(texts).table).toarray() * np.sqrt(self.weights(NOT_IN_LIBRARY))
+        return self.placer()(texts)
+
+    def placer(self) -> Callable[[Sequence[str]], Doubles]:
+        """`points` for many calls: what is learned from the library is learned once."""
+        weight = np.sqrt(self.weights(NOT_IN_LIBRARY))
+        return lambda texts: log_counts(self.frequent.count(texts).table).toarray() * weight
 
     def parts_between(self, a: str, b: str) -> list[CountedParts]:
         """What each feature adds to the nearness of two texts that the library does not have; they sum to it."""

@@ -8,7 +8,6 @@ the index's own documents in this same way.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +34,7 @@ from idiograph.answer.methods import METHODS, MODEL, language_of
 from idiograph.answer.ranking import NEAREST_CANDIDATES, PANEL_CANDIDATES, seeming_scores
 from idiograph.index.candidates import as_patches
 from idiograph.index.index import Index
-from idiograph.rankers.library import Library
+from idiograph.rankers.library import Library, PlacingRanker
 from idiograph.rankers.model import PassageVectors
 from idiograph.style.tokens import Ints
 from idiograph.text.passages import count_words
@@ -192,8 +191,10 @@ def methods_of(method: str) -> tuple[str, ...]:
 
 
 def make_views(name: str, library: Library) -> list[View]:
-    rankers: Any = () if name == MODEL else METHODS[name]()
-    return [CountView(ranker.learn(library)) for ranker in rankers] or [ModelView()]
+    if name == MODEL:
+        return [ModelView()]
+    learned: list[PlacingRanker] = [ranker.learn(library) for ranker in METHODS[name]()]  # pyright: ignore[reportAssignmentType]
+    return [CountView(ranker.placer()) for ranker in learned]
 
 
 def draw_panel(everybody: IndexAuthors, asked: Ints) -> tuple[Ints, Ints]:

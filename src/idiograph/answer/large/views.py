@@ -4,7 +4,7 @@ A library that is compared as a whole reads each score against everybody's. Of a
 at random: what a question scores with the panel, and what the panel scores with a document, take their place.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from idiograph.answer.evidence import Bools, Floats, row_statistics, standardise
-from idiograph.rankers.library import PlacingRanker
 from idiograph.rankers.model import PassageVectors
 from idiograph.rankers.rates import unit_rows
 from idiograph.style.patches import ragged_rows
@@ -42,10 +41,10 @@ class View(Protocol):
 class CountView:
     """What a ranker that counts sees: points, by what it learned from a sample of the library."""
 
-    ranker: PlacingRanker
+    points: Callable[[Sequence[str]], Floats]  # (texts, features)
 
     def place(self, read: ReadTexts) -> NDArray[np.float32]:
-        return unit_rows(self.ranker.points(read.texts)).astype(np.float32)
+        return unit_rows(self.points(read.texts)).astype(np.float32)
 
     def compare(self, one: NDArray[np.float32], two: NDArray[np.float32]) -> Floats:
         return (one @ two.T).astype(np.float64)
