@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +21,9 @@ class ShadedPiece:
 
 
 @cache
-def environment() -> Environment:
+def environment() -> "Environment":
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # loads slowly, and few answers become a page
+
     return Environment(
         loader=PackageLoader("idiograph", "templates"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )

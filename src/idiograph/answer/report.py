@@ -36,8 +36,8 @@ PARTS_IN_WORDS = {  # what the parts of a ratio are
     "stable": "words and letters that vary little within a writer and much between writers",
     "neighbours": "whether both are near to the same authors of the reference",
     "agreement": "what is taken off where two ways of asking disagree",
-    "prior": "what a pair gets whose resemblance is that of any two texts of the reference",
-    "bound": "what the bound takes off",
+    "prior": "what a pair gets that is as alike as any two texts of the reference, or of the kind",
+    "bound": "what keeps the ratio within its bounds",
     "topic": "what shared content words take off",
     "model": "how alike the model finds the passages, read by what that is worth for this kind of text",
     "words and letters": "how often words and sequences of letters come, against what is usual in this kind of text",
@@ -244,7 +244,9 @@ def verdict_page(reasons: Reasons, names: tuple[str, str], trail: Mapping[str, A
     words = {
         "carried": [carried_by(each) for each in v.shares if each.features],
         "parts_in_words": [(name, PARTS_IN_WORDS.get(name, ""), share) for name, share in shares],
-        "population": "like the writers of the reference" if v.checked else f"who write {v.kind or 'such texts'}",
+        "population": "like the writers of the reference"
+        if v.checked
+        else f"among those who write {v.kind or 'such texts'}",
     }
     passages = {
         "passages_a": shown_passages(reasons.a, reasons.in_a),

@@ -90,12 +90,7 @@ def verify_command(
     if a is None or b is None:
         raise SpecError("two texts are wanted: idiograph verify A B, or --pairs FILE")
     check_texts(a, b, *([calibration] if calibration else []))
-    if corpus_folder:
-        check_folder(corpus_folder, "corpus")
-    if reference:
-        check_sources([reference])
-    if reference and (corpus_folder or calibration or anyway):
-        raise SpecError("--reference takes the place of --corpus, --calibration and --anyway; give it without them")
+    check_population(reference, corpus_folder, bool(corpus_folder or calibration or anyway))
     one, two = ([long_enough(file, lang) for file in list_candidates(path)] for path in (a, b))
     style, opened = None, None
     if reference:
@@ -107,12 +102,7 @@ def verify_command(
             one, two, style, calibration_for(style, corpus_folder, calibration, preset), prior, anyway, preset
         )
     if html:
-        trail = {
-            "prior odds": prior,
-            "preset": preset,
-            "any kind of text": anyway or None,
-            "calibration file": calibration,
-        }
+        trail = {"prior odds": prior, "preset": preset, "any kind of text": anyway, "calibration file": calibration}
         case = Compared(one, two, (str(a), str(b)), (reference, opened) if reference else None, trail)
         write_verdict_page(html, verdict, case, style)
     say({**verdict.to_json(), "about": about}, as_json, lambda: print_verdict(verdict))
@@ -136,7 +126,7 @@ def write_verdict_page(file: Path, verdict: Any, case: Compared, style: Any) -> 
 
     took_part = style if any(each.method == "model" for each in verdict.shares) else None
     reasons = find_reasons("\n\n".join(case.one), "\n\n".join(case.two), verdict, took_part)
-    given = {name: value for name, value in case.settings.items() if value is not None}
+    given = {name: value for name, value in case.settings.items() if value}
     write_page(file, verdict_page(reasons, case.names, verdict_trail(reasons, case.names, case.reference, given)))
 
 
@@ -145,6 +135,16 @@ def read_population(source: str, style: Callable[[], Any]) -> Any:
     from idiograph.answer.reference import read_reference
 
     return read_reference(open_reference(source, style))
+
+
+def check_population(reference: str | None, corpus_folder: Path | None, other: bool) -> None:
+    """A reference is there, and nothing that it takes the place of."""
+    if corpus_folder:
+        check_folder(corpus_folder, "corpus")
+    if reference:
+        check_sources([reference])
+    if reference and other:
+        raise SpecError("--reference takes the place of --corpus, --calibration and --anyway; give it without them")
 
 
 def refuse_pairs_without(a: Path | None, reference: str | None, answers: Path | None) -> None:

@@ -30,6 +30,7 @@ from idiograph.corpus.card import write_card, write_croissant
 from idiograph.corpus.readers import UnreadableSource
 from idiograph.corpus.signals import write_signals
 from idiograph.errors import ArtifactError, InputError
+from idiograph.html import notebook_table
 from idiograph.identity import Byline, Identities
 from idiograph.recipe import CorpusRecipe
 from idiograph.runner import Failure as Lost
@@ -406,8 +407,6 @@ class TextLibrary:
         return f"{self.source}: {len(self)} texts ({languages}) by {len(self.authors)} authors: {most}{more}"
 
     def _repr_html_(self) -> str:
-        from idiograph.html import notebook_table  # loads a template engine
-
         return notebook_table(str(self), ("author", "texts"), list(self.authors.items()))
 
 
