@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 BEST = "best"
 MIN_AUTHORS_TO_LEAVE_OUT = 10  # with fewer, texts are left out and not authors: who is left must still be many
-MAX_TEXTS = 1500  # of a library that are compared with each other; more are sampled
+MAX_TEXTS = 500  # of a library that are compared with each other, which costs their square; of more a sample is
 QUESTION_WORDS = (150, 500)  # of shorter questions that a library is asked, besides whole texts
 
 
