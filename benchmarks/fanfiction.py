@@ -1,6 +1,6 @@
 """Fan fiction (PAN19): how often does the true candidate stand above another one, by every method and by all together?
 
-    python benchmarks/fanfiction.py ../shared/corpora/pan19.jsonl.zst --lang es
+    python benchmarks/fanfiction.py ../shared/corpora/pan19.jsonl.zst --lang es --texts 40
 
 Each problem is a library of its own: nine candidates with seven known texts each, and what the methods are worth is learned on
 these 63 texts alone. Asked are all unknown texts by a candidate, each text once, copies of known texts left out. Printed are the
@@ -29,6 +29,7 @@ from idiograph.evaluate.pan19 import Attributed, choose_texts, summarize_zero_sh
 from idiograph.evaluate.problems import NOBODY, Problem, read_problems
 from idiograph.rankers.library import Library
 from idiograph.recipe import PanRecipe
+from idiograph.seeded import key
 
 RECIPE = PanRecipe()
 
@@ -55,13 +56,14 @@ class AskedProblem:
         return Attributed(self.problem, self.files, weights.scores(by_author).astype(np.float32))
 
 
-def ask_problem(problem: Problem) -> AskedProblem:
+def ask_problem(problem: Problem, limit: int) -> AskedProblem:
     texts = tuple(text for name in problem.candidates for text in problem.known[name])
     writers = tuple(name for name in problem.candidates for _ in problem.known[name])
     library = Library(texts, writers, problem.lang)
     evidence, authors = LibraryEvidence(library, choose_methods("best")), LibraryAuthors.of(library)
     known = join_asked(ask_at_lengths(evidence, authors))
-    files = tuple(file for file in choose_texts(problem, RECIPE) if problem.truth[file] != NOBODY)
+    files = [file for file in choose_texts(problem, RECIPE) if problem.truth[file] != NOBODY]
+    files = tuple(sorted(sorted(files, key=lambda file: key(RECIPE.seed, problem.unknown[file]))[:limit]))
     standings = evidence.standings([problem.unknown[file] for file in files])
     return AskedProblem(problem, files, evidence.names, problem.lang, authors, known, standings)
 
@@ -79,11 +81,12 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("corpus", type=Path)
     options.add_argument("--lang", default="any")
+    options.add_argument("--texts", type=int, default=1_000_000)
     given = options.parse_args()
     asked: dict[str, list[AskedProblem]] = {}
     begun = time.process_time()
     for problem in read_problems(given.corpus, given.lang):
-        asked.setdefault(problem.lang, []).append(ask_problem(problem))
+        asked.setdefault(problem.lang, []).append(ask_problem(problem, given.texts))
     for problems in asked.values():
         show_language(problems)
     print(f"{time.process_time() - begun:.0f} CPU-s", flush=True)

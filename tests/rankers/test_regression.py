@@ -3,7 +3,7 @@ import pytest
 
 from idiograph.rankers import regression
 from idiograph.rankers.library import Library
-from idiograph.rankers.regression import Regression
+from idiograph.rankers.regression import LetterRegression
 from idiograph.synth.anthology import anthology
 
 ESSAYS = list(anthology())[:20]  # by four writers
@@ -11,7 +11,9 @@ LIBRARY = Library(tuple(essay.text for essay in ESSAYS), tuple(essay.authors[0].
 
 
 def test_all_texts_of_an_author_score_what_the_author_does():
-    scores = Regression(3, 200).learn(LIBRARY).score(["The tide may be measured; and yet the book does not agree."])[0]
+    scores = (
+        LetterRegression(3, 200).learn(LIBRARY).score(["The tide may be measured; and yet the book does not agree."])[0]
+    )
     for name in set(LIBRARY.authors):
         assert len({round(s, 9) for s, who in zip(scores, LIBRARY.authors, strict=True) if who == name}) == 1
 
@@ -21,7 +23,7 @@ def test_a_text_that_everybody_has_beside_their_own_says_little():
     copied = LIBRARY.texts[0]
     many = Library((*LIBRARY.texts[1:], *[copied] * 20), (*LIBRARY.authors[1:], *map(str, range(20))), "en")
     one = Library((*LIBRARY.texts[1:], copied), (*LIBRARY.authors[1:], "0"), "en")
-    shared, alone = (Regression(3, 200).learn(each).score([copied])[0, -1] for each in (many, one))
+    shared, alone = (LetterRegression(3, 200).learn(each).score([copied])[0, -1] for each in (many, one))
     assert shared < 0.2 * alone
 
 
@@ -35,14 +37,14 @@ def test_an_author_is_told_from_another_with_whom_most_is_shared():
         for who, mark in (("a", "upon"), ("b", "onto")):
             texts.append(" ".join(word if at % 25 else f"{word} {mark}" for at, word in enumerate(base)))
             authors.append(who)
-    scores = Regression(3, 500).learn(Library(tuple(texts), tuple(authors))).score(texts, range(8))
+    scores = LetterRegression(3, 500).learn(Library(tuple(texts), tuple(authors))).score(texts, range(8))
     named = [authors[int(np.nanargmax(row))] for row in scores]
     assert named == authors
 
 
 def test_a_large_library_explains_a_text_by_its_nearest(monkeypatch):
     monkeypatch.setattr(regression, "NEAREST_TEXTS", 5)
-    learned = Regression(3, 200).learn(LIBRARY)
+    learned = LetterRegression(3, 200).learn(LIBRARY)
     scores = learned.score(LIBRARY.texts[:3], [0, 1, 2])
     assert np.isnan(scores).sum() == 3
     assert (np.nan_to_num(scores) == 0).sum() > 20  # authors without a text among the nearest

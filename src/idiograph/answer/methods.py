@@ -29,7 +29,7 @@ from idiograph.rankers.impostors import Impostors
 from idiograph.rankers.letters import LetterRates, LetterTfIdf
 from idiograph.rankers.library import LearningRanker, Library
 from idiograph.rankers.model import ModelRanker, PassageVectors, mean_patches
-from idiograph.rankers.regression import Regression
+from idiograph.rankers.regression import LetterRegression, WordRegression
 from idiograph.rankers.stable import Stable
 from idiograph.rankers.words import WordPairs, WordTfIdf
 from idiograph.spec import unknown_choice
@@ -44,7 +44,7 @@ METHODS: dict[str, Callable[[], tuple[LearningRanker, ...]]] = {
     "words": lambda: (WordTfIdf(),),
     "pairs": lambda: (WordPairs(),),
     "stable": lambda: (Stable(),),
-    "regression": lambda: (Regression(),),
+    "regression": lambda: (LetterRegression(), WordRegression()),
     "grammar": lambda: (GrammarRanker(),),
     "impostors": lambda: (Impostors(),),
 }
