@@ -16,7 +16,7 @@ from idiograph.rankers.rates import Coordinates, LearnedRates, fit_z_scores, nam
 from idiograph.rankers.tfidf import learn_tfidf
 
 RIDGE = 0.3  # how hard the parts are drawn towards 0, where a text's length is 1; a third or three times as much does as well
-NEAREST_TEXTS = 400  # of the library have a part in a question; in a larger library the others count for nothing
+NEAREST_TEXTS = 200  # of the library have a part in a question; in a larger library the others count for nothing
 TEXTS_WITH_A_WORD = 2  # of the library, so that the word counts
 
 
@@ -92,8 +92,9 @@ class LearnedRegression:
         for place, which, questions, known, _ in self.known.coordinates(texts, left_out):
             points, asked = points_without(known, place), unit_rows(questions)
             for rows, some in choose_nearest(asked @ points.T):
-                by_author = asked[rows] @ self._directions(points, some).T  # (questions, authors)
-                scores[which[rows]] = by_author[:, self.owner]
+                mine = points[some]
+                parts = np.linalg.solve(add_ridge(mine @ mine.T), mine @ asked[rows].T)  # (texts, questions)
+                scores[which[rows]] = (self.member[:, some] @ parts).T[:, self.owner]
             if place != NOT_IN_LIBRARY:
                 scores[which, place] = np.nan
         return scores
@@ -103,15 +104,14 @@ class LearnedRegression:
         ((_, _, questions, known, _),) = self.known.coordinates([text], [left_out])
         points, (asked,) = points_without(known, left_out), unit_rows(questions)
         ((_, some),) = choose_nearest((points @ asked)[None])
-        parts = asked * self._directions(points, some)[self.owner[place]]
-        texts = [text, self.known.library.texts[place], *self.known.library.texts]
-        return name_parts(parts, self.known.features_without(left_out), texts)
-
-    def _directions(self, points: Doubles, some: Places) -> Doubles:
-        """What a question is multiplied with to have the score of each author: (authors, features)."""
         mine = points[some]
-        kernel = mine @ mine.T + RIDGE * np.eye(len(some))
-        return np.linalg.solve(kernel, self.member[:, some].T).T @ mine
+        direction = np.linalg.solve(add_ridge(mine @ mine.T), self.member[self.owner[place], some]) @ mine
+        texts = [text, self.known.library.texts[place], *self.known.library.texts]
+        return name_parts(asked * direction, self.known.features_without(left_out), texts)
+
+
+def add_ridge(kernel: Doubles) -> Doubles:
+    return kernel + RIDGE * np.eye(len(kernel))
 
 
 def choose_nearest(near: Doubles) -> list[tuple[Places, Places]]:
