@@ -70,7 +70,7 @@ def main() -> None:
         print(
             f"  {name:10} {check.right:4} of {check.of}  {check.right / check.of:.3f} [{low:.3f}, {high:.3f}]  weight {weight}"
         )
-    print(f"{time.process_time() - begun:.0f} CPU-s", flush=True)
+    print(f"  majority   {found.majority:4} of {found.best.of}; {time.process_time() - begun:.0f} CPU-s", flush=True)
 
 
 if __name__ == "__main__":
