@@ -8,8 +8,7 @@ from idiograph.rankers.delta import DISTANCES, Delta
 from idiograph.rankers.impostors import Impostors
 from idiograph.rankers.letters import LetterRates, LetterTfIdf
 from idiograph.rankers.library import NOT_IN_LIBRARY, Library
-from idiograph.rankers.regression import LetterRegression, WordRegression
-from idiograph.rankers.stable import Stable
+from idiograph.rankers.stable import LetterRegression, Stable, WordRegression
 from idiograph.rankers.words import WordPairs, WordTfIdf
 from idiograph.synth.anthology import anthology
 

@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from idiograph.rankers import regression
+from idiograph.rankers import stable
 from idiograph.rankers.library import Library
-from idiograph.rankers.regression import LetterRegression
+from idiograph.rankers.stable import LetterRegression
 from idiograph.synth.anthology import anthology
 
 ESSAYS = list(anthology())[:20]  # by four writers
@@ -43,7 +43,7 @@ def test_an_author_is_told_from_another_with_whom_most_is_shared():
 
 
 def test_a_large_library_explains_a_text_by_its_nearest(monkeypatch):
-    monkeypatch.setattr(regression, "NEAREST_TEXTS", 5)
+    monkeypatch.setattr(stable, "NEAREST_TEXTS", 5)
     learned = LetterRegression(3, 200).learn(LIBRARY)
     scores = learned.score(LIBRARY.texts[:3], [0, 1, 2])
     assert np.isnan(scores).sum() == 3
