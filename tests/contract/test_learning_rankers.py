@@ -8,7 +8,7 @@ from idiograph.rankers.delta import DISTANCES, Delta
 from idiograph.rankers.impostors import Impostors
 from idiograph.rankers.letters import LetterRates, LetterTfIdf
 from idiograph.rankers.library import NOT_IN_LIBRARY, Library
-from idiograph.rankers.stable import Stable
+from idiograph.rankers.stable import LetterRegression, Stable, WordRegression
 from idiograph.rankers.words import WordPairs, WordTfIdf
 from idiograph.synth.anthology import anthology
 
@@ -22,6 +22,8 @@ RANKERS = {
     "words": WordTfIdf,
     "pairs": lambda: WordPairs(60),
     "stable": lambda: Stable(words=30, letters=60),
+    "regression of letters": lambda: LetterRegression(3, 80),
+    "regression of words": lambda: WordRegression(80),
     "impostors": lambda: Impostors(rounds=20, called=3, features=200),
 }
 EXPLAINS = [name for name in RANKERS if name != "impostors"]

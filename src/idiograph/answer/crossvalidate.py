@@ -250,9 +250,7 @@ class LibraryKnowledge:
 
 def learn_library(evidence: LibraryEvidence, authors: LibraryAuthors) -> LibraryKnowledge:
     """Learn from whole texts and from shorter questions: what a score is worth depends on how much was asked."""
-    whole = ask_library(evidence, authors)
-    middle = float(np.median(10**whole.sizes))
-    shorter = [ask_library(evidence, authors, words) for words in QUESTION_WORDS if 2 * words < middle]
+    whole, *shorter = ask_at_lengths(evidence, authors)
     asked = join_asked([whole, *shorter])
     ratios, scores = cross_fit_evidence(asked, evidence.names)
     check = check_asked(evidence, authors, whole, 0)
@@ -261,6 +259,13 @@ def learn_library(evidence: LibraryEvidence, authors: LibraryAuthors) -> Library
     same, different = split_by_truth(ratios[:count], whole.truth)
     weights = replace(weights, calibration=keep_within(weights.calibration, same, different))
     return LibraryKnowledge(weights, learn_open_set(asked, scores, count), check)
+
+
+def ask_at_lengths(evidence: LibraryEvidence, authors: LibraryAuthors) -> list[KnownQuestions]:
+    """Whole texts as questions, and then shorter ones from them."""
+    whole = ask_library(evidence, authors)
+    middle = float(np.median(10**whole.sizes))
+    return [whole, *(ask_library(evidence, authors, words) for words in QUESTION_WORDS if 2 * words < middle)]
 
 
 def keep_within(calibration: Calibration, same: Floats, different: Floats) -> Calibration:

@@ -81,8 +81,14 @@ class LearnedView:
     among: Floats | None = None  # the library's texts with each other, each left out, where that was learned just now
 
     def standings(self, texts: Sequence[str], left_out: Longs) -> Floats:
-        """(texts, library) scores, read against everybody; NaN at the text that a question was taken from."""
-        return read_against(self._score(texts, left_out), self.columns, left_out)
+        """(texts, library) scores, read against everybody; NaN at the text that a question was taken from.
+
+        A ranker whose scores weigh all texts of the library against each other (`weighs_all`) has done the half of that.
+        """
+        scores = self._score(texts, left_out)
+        if getattr(self.ranker, "weighs_all", False):
+            return standardise(scores, *row_statistics(scores))
+        return read_against(scores, self.columns, left_out)
 
     def _score(self, texts: Sequence[str], left_out: Longs) -> Floats:
         """As the ranker scores; a whole text of the library that is left out was scored when the library was learned."""

@@ -29,7 +29,7 @@ from idiograph.rankers.impostors import Impostors
 from idiograph.rankers.letters import LetterRates, LetterTfIdf
 from idiograph.rankers.library import LearningRanker, Library
 from idiograph.rankers.model import ModelRanker, PassageVectors, mean_patches
-from idiograph.rankers.stable import Stable
+from idiograph.rankers.stable import LetterRegression, Stable, WordRegression
 from idiograph.rankers.words import WordPairs, WordTfIdf
 from idiograph.spec import unknown_choice
 from idiograph.style.model import Style
@@ -43,6 +43,7 @@ METHODS: dict[str, Callable[[], tuple[LearningRanker, ...]]] = {
     "words": lambda: (WordTfIdf(),),
     "pairs": lambda: (WordPairs(),),
     "stable": lambda: (Stable(),),
+    "regression": lambda: (LetterRegression(), WordRegression()),
     "grammar": lambda: (GrammarRanker(),),
     "impostors": lambda: (Impostors(),),
 }

@@ -21,7 +21,8 @@ def crossvalidate_command(
     method: Annotated[
         str,
         typer.Option(
-            help="best (all of them, weighed), or one: model, delta, letters, words, stable, grammar, impostors."
+            help="best (all of them, weighed), or one: model, delta, letters, words, pairs, stable, regression, grammar, "
+            "impostors."
         ),
     ] = "best",
     no_model: Annotated[bool, typer.Option("--no-model", help="Only methods that count; much quicker.")] = False,

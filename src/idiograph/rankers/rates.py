@@ -112,6 +112,10 @@ class LearnedRates:
             pairs = zip(self.tables, columns, strict=True)
             yield place, which, questions, known, np.concatenate([t.frequent.counts.keys[at] for t, at in pairs])
 
+    def features_without(self, place: int) -> list[tuple[FrequentFeatures, Places]]:
+        """Which features the coordinates are, in their order, where a text is left out."""
+        return list(zip([table.frequent for table in self.tables], self._columns(place), strict=True))
+
     def _columns(self, place: int) -> list[Places]:
         return [table.frequent.choose(place) for table in self.tables]
 
@@ -132,9 +136,7 @@ class LearnedRates:
             parts = unit_rows(question[None])[0] * unit_rows(known[[place]])[0]
         else:
             parts = -np.abs(question - known[place]) / max(len(question), 1) * question.any()
-        return name_parts(
-            parts, list(zip([t.frequent for t in self.tables], columns, strict=True)), self._around(text, place)
-        )
+        return name_parts(parts, self.features_without(left_out), self._around(text, place))
 
     def _around(self, text: str, place: int) -> list[str]:
         """The texts in which letters of features are looked up: the two that were compared before all others."""

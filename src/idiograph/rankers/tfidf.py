@@ -1,6 +1,6 @@
 """Cosine of features weighted by TF-IDF, learned from a library without the text that was asked about."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,7 @@ from idiograph.rankers.counts import (
 )
 from idiograph.rankers.features import CountedParts
 from idiograph.rankers.library import NOT_IN_LIBRARY, Library, Scores
-from idiograph.rankers.rates import name_parts, unit_rows
+from idiograph.rankers.rates import Coordinates, name_parts, unit_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +62,24 @@ class LearnedTfIdf:
         weight = np.sqrt(self.weights(NOT_IN_LIBRARY))
         one, two = unit_rows(log_counts(self.frequent.count([a, b]).table).toarray() * weight)
         return [CountedParts(self.frequent, np.arange(len(weight)), one * two)]
+
+    def coordinates(self, texts: Sequence[str], left_out: Sequence[int] | None = None) -> Iterator[Coordinates]:
+        """The questions taken from one text of the library after the other, with what the library is without it."""
+        places = left_out_places(left_out, len(texts), len(self.library))
+        asked = log_counts(self.frequent.count(texts).table)
+        for place, which in questions_by_place(places):
+            weight = np.sqrt(self.weights(place))
+            yield (
+                place,
+                which,
+                asked[which].toarray() * weight,
+                self.logs.toarray() * weight,
+                self.frequent.counts.keys,
+            )
+
+    def features_without(self, place: int) -> list[tuple[FrequentFeatures, Places]]:  # noqa: ARG002
+        """Which features the coordinates are, in their order: all, as those that do not count are 0."""
+        return [(self.frequent, np.arange(len(self.frequent.counts.keys)))]
 
     def weights(self, place: int) -> Doubles:
         """The square of how rare each feature is in the library without a text; 0 for what does not count."""

@@ -42,7 +42,7 @@ from idiograph.text.passages import count_words
 NEAREST_BY_WORDS = 50  # candidates who seem nearest by their frequent words
 TEXTS_PER_AUTHOR = 3  # of a candidate that are compared: those that seem nearest
 TEXTS_TO_LEARN = 600  # from which the methods learn what is frequent, and what is stable in a writer
-COMPARES_WHOLE_LIBRARIES = ("grammar", "impostors")  # what these know of a text depends on all the others
+COMPARES_WHOLE_LIBRARIES = ("grammar", "impostors", "regression")  # what these know of a text depends on all the others
 
 
 @dataclass(frozen=True)
