@@ -59,6 +59,7 @@ def index(
     runner: Runner = "inline",
     workers: Workers = None,
     address: Address = None,
+    gpus: Annotated[float, typer.Option(help="GPUs of each Ray worker, 0.5 for half of one.", min=0)] = 0,
     preset: Preset = "sound",
     recipe_file: RecipeFile = None,
     overwrite: Overwrite = False,
@@ -69,7 +70,7 @@ def index(
     chosen = settings(preset, recipe_file, {"style": {"keep": keep}, "index": changes})
     check_index_options(corpus, add, bool(delete) or compact or info, [n for n, v in changes.items() if v is not None])
     check_reading(model, patch, keep)
-    check_runner(runner)
+    check_runner(runner, gpus)
     if corpus:
         check_sources([corpus])
     if corpus and not add:
@@ -84,7 +85,8 @@ def index(
 
     style = open_style(model, patch, keep, chosen.style.score)
     embedders = EmbeddingWorkers(
-        Workers(runner, workers or None, address), partial(load, None if model == "default" else model, **grain(style))
+        Workers(runner, workers or None, address, gpus=gpus),
+        partial(load, None if model == "default" else model, **grain(style)),
     )
     if corpus is None:
         opened = Index.open(place, style)

@@ -24,9 +24,17 @@ from idiograph.corpus.article import Article
 from idiograph.corpus.clean import clean_text
 from idiograph.corpus.duplicates import DedupEntry, WorkPrint, work_prints
 from idiograph.corpus.filters import document_fault
-from idiograph.corpus.formats import decode
+from idiograph.corpus.formats import decode, written_files
 from idiograph.corpus.jats import read_jats
-from idiograph.corpus.readers import UnreadableSource, check_regular, check_text, is_text_folder, read_documents
+from idiograph.corpus.readers import (
+    UnreadableSource,
+    check_regular,
+    check_text,
+    is_text_folder,
+    read_documents,
+    read_text_file,
+    text_name,
+)
 from idiograph.corpus.tei import read_tei
 from idiograph.errors import InputError
 from idiograph.hal.metadata import MAX_AUTHORS
@@ -106,6 +114,22 @@ class WrittenText:
         return self.document.id
 
 
+@dataclass(frozen=True, slots=True)
+class TextFile:
+    """A text of a folder that is yet to be read, which takes long for a PDF."""
+
+    path: Path
+    folder: Path
+
+    @property
+    def id(self) -> str:
+        return text_name(self.path, self.folder)
+
+    def read(self) -> WrittenText | UnreadableSource:
+        found = read_text_file(self.path, self.folder)
+        return WrittenText(found) if isinstance(found, Document) else found
+
+
 AUTHOR = pa.struct([("name", pa.string()), ("id", pa.string()), ("affiliations", pa.list_(pa.string()))])
 SCHEMA = pa.schema(
     [(name, pa.string()) for name in ("id", "title", "lang", "url", "licence", "source", "container", "text")]
@@ -142,7 +166,8 @@ class ShardTask:
     ids: list[str]
 
 
-Raw = Document | UnreadableSource | PaperSource | WrittenText
+Raw = Document | UnreadableSource | PaperSource | WrittenText | TextFile
+ReadRaw = Document | UnreadableSource | PaperSource | WrittenText
 Prepared = Document | PaperByItsOwnId | UnreadableSource | Dropped
 Line = ReadyDocument | UnreadableSource | Dropped  # what a worker says of an item
 
@@ -165,10 +190,10 @@ def paper_sources(sources: Iterable[str], listed: Mapping[str, ListedPaper] = NO
 
 
 def read_texts(source: str) -> Iterator[Raw]:
-    """The documents of a source that holds no XML; those of a folder of .txt files as written texts."""
-    plain = is_text_folder(Path(source))
-    for each in read_documents(source):
-        yield WrittenText(each) if plain and isinstance(each, Document) else each
+    """The documents of a source that holds no XML; a folder of texts file by file, for workers to read."""
+    if is_text_folder(Path(source)):
+        return (TextFile(path, Path(source)) for path in written_files(Path(source)))
+    return read_documents(source)
 
 
 def described_in(lookups: Iterable[RecordLookup], key: str) -> Record | None:
@@ -222,7 +247,8 @@ def prepare_papers(work: tuple[list[Raw], CorpusRecipe]) -> list[Prepared]:
     items, recipe = work
     unfiltered = recipe.model_copy(update={"filters": False})
     prepared: list[Prepared] = []
-    for item in items:
+    for given in items:
+        item = given.read() if isinstance(given, TextFile) else given
         each = ready_paper(item, recipe)
         if isinstance(each, Document):
             each = place_paper(each, unfiltered if isinstance(item, WrittenText) else recipe)
@@ -230,7 +256,7 @@ def prepare_papers(work: tuple[list[Raw], CorpusRecipe]) -> list[Prepared]:
     return prepared
 
 
-def keep_file_name(each: Document | UnreadableSource | Dropped, item: Raw) -> Prepared:
+def keep_file_name(each: Document | UnreadableSource | Dropped, item: ReadRaw) -> Prepared:
     """A document whose id is from inside its file, with the name of the file beside it."""
     if isinstance(each, Document) and isinstance(item, PaperSource) and not item.record and each.id != item.place:
         return PaperByItsOwnId(each, item.place)
@@ -305,7 +331,7 @@ def tables_of_size(tables: Iterable[pa.Table], size: int) -> Iterator[pa.Table]:
         yield rest.combine_chunks()
 
 
-def ready_paper(item: Raw, recipe: CorpusRecipe) -> Document | UnreadableSource | Dropped:
+def ready_paper(item: ReadRaw, recipe: CorpusRecipe) -> Document | UnreadableSource | Dropped:
     """One item parsed and cleaned."""
     if isinstance(item, UnreadableSource):
         return item
