@@ -7,7 +7,8 @@ is compared is the processor time of the process that has most of it: nobody can
 with a core for each nobody is done much later. The last worker to finish, and a driver that has to wait, are left out.
 
 `--driver N` measures the driver alone: the lines of N documents as workers return them, made up, so that a million takes
-half a minute."""
+half a minute.
+"""
 
 import argparse
 import os
