@@ -284,7 +284,9 @@ def test_the_command_names_the_document_that_holds_the_text(idiograph, room, ind
 
 def test_the_command_and_its_report_say_that_a_text_is_unlike_the_library(idiograph, tmp_path, index, tiny):
     (tmp_path / "carta.txt").write_text(SPANISH)
-    status, out, err = idiograph("attribute", index.folder, tmp_path / "carta.txt", *tiny, "--html", tmp_path / "a.html")
+    status, out, err = idiograph(
+        "attribute", index.folder, tmp_path / "carta.txt", *tiny, "--html", tmp_path / "a.html"
+    )
     printed = " ".join(out.split())
     assert status == 0, err
     assert printed.startswith("No answer: the text is unlike those of this library")
