@@ -1,17 +1,23 @@
 """A Ray cluster of two nodes on this machine, one of which may die: every stage ends in the bytes of one process."""
 
+import os
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from hashed import hashed_style
 from pdfs import article
 
 from idiograph.corpus.corpus import build_corpus
 from idiograph.corpus.readers import read_documents
 from idiograph.hal.download import download
 from idiograph.hal.harvest import harvest
+from idiograph.index.build import EmbeddingWorkers
+from idiograph.index.index import Index
+from idiograph.index.search import open_parts
 from idiograph.pdf.extract import extract
 from idiograph.recipe import DownloadRecipe, ExtractRecipe, HarvestRecipe
 from idiograph.runner import Workers
@@ -28,9 +34,11 @@ def cluster() -> Iterator[Any]:
     pytest.importorskip("ray", reason="Ray is not installed: pip install 'idiograph[ray]'")
     from ray.cluster_utils import Cluster
 
-    made = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
-    yield made
-    made.shutdown()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)  # the same code is on every node
+        made = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+        yield made
+        made.shutdown()
 
 
 @pytest.fixture
@@ -92,6 +100,7 @@ def test_a_corpus_from_two_nodes_is_that_of_one_process(cluster: Any, second: An
     build_corpus(read_documents(WORLD), tmp_path / "here")
     build_corpus(read_documents(WORLD), tmp_path / "there", workers=Workers("ray", None, str(cluster.address)))
     assert contents(tmp_path / "there") == contents(tmp_path / "here")
+    assert not list((tmp_path / "there").glob(".parts-*"))
 
 
 def test_a_corpus_survives_the_death_of_a_node(cluster: Any, second: Any, tmp_path: Path) -> None:
@@ -102,6 +111,34 @@ def test_a_corpus_survives_the_death_of_a_node(cluster: Any, second: Any, tmp_pa
     )
     assert killer.node is None
     assert contents(tmp_path / "there") == contents(tmp_path / "here")
+
+
+@pytest.mark.parametrize("dies", [False, True])
+def test_an_index_from_two_nodes_is_that_of_one_process(cluster: Any, second: Any, tmp_path: Path, dies: bool) -> None:
+    killer = Killer(cluster, second, after=1 if dies else 10**9)
+    documents, style = list(read_documents("synth:documents=400,seed=5")), hashed_style()
+    workers = EmbeddingWorkers(Workers("ray", None, str(cluster.address)), hashed_style)
+    here = Index.build(documents, tmp_path / "here", style)
+    there = Index.build(documents, tmp_path / "there", style, workers=workers, progress=killer)
+    every = np.arange(len(here))
+    assert (killer.node is None) == dies
+    assert there.passages == here.passages
+    assert (there._read(every).codes == here._read(every).codes).all()
+    assert not list((tmp_path / "there").glob(".spool-*"))
+
+
+def test_a_search_in_parts_outlives_a_node(cluster: Any, second: Any, tmp_path: Path) -> None:
+    documents, style = list(read_documents("synth:documents=400,seed=5")), hashed_style()
+    whole = Index.build(documents, tmp_path / "index", style)
+    asked = [document.text[:500] for document in documents[:3]]
+    expected = [[hit.passage for hit in hits] for hits in whole.search_many(asked, 5, depth=50)]
+    team = Workers("ray", None, str(cluster.address))
+    with open_parts(whole.where, style, 4, team) as parts:
+        for kill in (False, True):
+            if kill:
+                cluster.remove_node(second, allow_graceful=False)
+            found = parts.search_many(asked, 5, depth=50)
+            assert [[hit.passage for hit in hits] for hits in found] == expected
 
 
 @pytest.mark.parametrize("dies", [False, True])

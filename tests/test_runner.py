@@ -16,7 +16,18 @@ from typing import Any
 import pytest
 
 from idiograph.errors import InputError, ServiceError, SpecError
-from idiograph.runner import RUNNERS, TOO_SLOW, WINDOW, Failure, ProcessLimits, ProcessPool, run_items, shard
+from idiograph.runner import (
+    RUNNERS,
+    TOO_SLOW,
+    WINDOW,
+    Failure,
+    ProcessLimits,
+    WorkerPool,
+    Workers,
+    process_pool,
+    run_items,
+    shard,
+)
 
 LOCAL = [runner for runner in RUNNERS if runner != "ray"]
 PATIENCE = 30.0  # seconds until a test that waits for another process gives up
@@ -319,6 +330,11 @@ def write_file(path: Path) -> bytes:
     return b"written"
 
 
+def say_gpus(_: int) -> str:
+    time.sleep(0.05)
+    return os.environ["CUDA_VISIBLE_DEVICES"]
+
+
 def say_who(_: int) -> bytes:
     return str(os.getpid()).encode()
 
@@ -335,12 +351,12 @@ def answer_with_a_trap(_: int) -> bytes:
 
 
 @pytest.fixture
-def confined() -> Iterator[Callable[..., ProcessPool[Any, bytes]]]:
+def confined() -> Iterator[Callable[..., WorkerPool[Any, bytes]]]:
     """Pools of one worker with limits."""
-    pools: list[ProcessPool[Any, bytes]] = []
+    pools: list[WorkerPool[Any, bytes]] = []
 
     def make(function: Callable[[Any], bytes], seconds: float = 60, mebibytes: int = 256, renew: int = 500):
-        pools.append(ProcessPool(function, 1, ProcessLimits(seconds, mebibytes, renew)))
+        pools.append(process_pool(function, 1, ProcessLimits(seconds, mebibytes, renew)))
         return pools[-1]
 
     yield make
@@ -381,10 +397,10 @@ def test_a_limited_worker_is_replaced_after_so_many_items(confined):
 
 
 LIMITED = """
-from idiograph.runner import ProcessLimits, ProcessPool
+from idiograph.runner import ProcessLimits, process_pool
 
 print("the script runs")
-pool = ProcessPool(str.encode, 1, ProcessLimits(60, 256))
+pool = process_pool(str.encode, 1, ProcessLimits(60, 256))
 print(pool.call("an answer"))
 pool.close()
 """
@@ -396,6 +412,34 @@ def test_a_limited_worker_does_not_load_the_script_that_is_running(tmp_path: Pat
     assert done.stdout == "the script runs\nb'an answer'\n"
 
 
+def say_who_and_what(item: str) -> tuple[int, str]:
+    return os.getpid(), item
+
+
+def test_a_resident_worker_is_asked_by_its_number():
+    with Workers("processes", 2).reside(say_who_and_what, 3) as team:
+        first, second = team.ask(list("abcde")), team.ask(list("abcde"))
+    assert [item for _, item in first] == list("abcde")
+    assert first == second
+    who = [each for each, _ in first]
+    assert who[0] == who[2] == who[4] != who[1] == who[3]
+
+
+def test_a_resident_worker_that_dies_is_there_again(tmp_path: Path):
+    with Workers("processes").reside(die_the_first_time, 2) as team:
+        assert team.ask([tmp_path / "a", tmp_path / "b"]) == ["a", "b"]
+
+
+def test_inline_there_is_one_resident_worker_and_it_is_this_process():
+    with Workers().reside(say_who_and_what, 3) as team:
+        assert team.ask(["a", "b"]) == [(os.getpid(), "a"), (os.getpid(), "b")]
+
+
+def test_gpus_are_for_ray_alone():
+    with pytest.raises(SpecError, match="GPUs are given out by the runner ray, and not by processes; add --runner ray"):
+        run_items(square, [1], "processes", gpus=1)
+
+
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[object]:
     """The head of a Ray cluster on this machine; nodes that tests add are further processes."""
@@ -403,7 +447,7 @@ def cluster() -> Iterator[object]:
     from ray.cluster_utils import Cluster
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PYTHONPATH", str(Path(__file__).parent))  # the same code is on every node
+        patch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)  # the same code is on every node
         made = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
         yield made
         made.shutdown()
@@ -448,6 +492,37 @@ def test_ray_takes_a_few_items_at_a_time(cluster):
     items = (taken.append(n) or n for n in count())
     assert list(islice(run_items(square, items, "ray", 2, cluster.address), 3)) == [0, 1, 4]
     assert len(taken) <= 3 + WINDOW * 2
+
+
+@pytest.mark.slow
+def test_a_ray_worker_keeps_what_it_has_until_the_run_ends(cluster):
+    who = set(run_items(say_who, range(20), "ray", 2, cluster.address))
+    assert len(who) == 2
+
+
+@pytest.mark.slow
+def test_each_ray_worker_has_gpus_of_its_own(cluster):
+    node = cluster.add_node(num_cpus=2, num_gpus=2)
+    seen = set(run_items(say_gpus, range(40), "ray", address=cluster.address, gpus=1))
+    cluster.remove_node(node)
+    assert seen == {"0", "1"}
+
+
+@pytest.mark.slow
+def test_gpus_that_no_cluster_has_are_refused_and_not_waited_for(cluster):
+    with pytest.raises(InputError, match="the Ray cluster has 0 GPUs, but each worker wants 1"):
+        list(run_items(square, [1], "ray", address=cluster.address, gpus=1))
+
+
+@pytest.mark.slow
+def test_resident_ray_workers_outlive_their_node(cluster):
+    node = cluster.add_node(num_cpus=1)
+    with Workers("ray", address=cluster.address).reside(say_who_and_what, 4) as team:
+        before = team.ask(list("abcd"))
+        cluster.remove_node(node, allow_graceful=False)
+        after = team.ask(list("abcd"))
+    assert [item for _, item in before] == [item for _, item in after] == list("abcd")
+    assert len({who for who, _ in before}) == len({who for who, _ in after}) == 4
 
 
 @pytest.mark.slow

@@ -22,14 +22,14 @@ import threading
 import time
 import traceback
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing import spawn
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from idiograph.errors import InputError, ServiceError, SpecError
 from idiograph.extras import require_library
@@ -38,14 +38,18 @@ from idiograph.spec import unknown_choice
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
+Asked = TypeVar("Asked", contravariant=True)
+Answered = TypeVar("Answered", covariant=True)
 
 Progress = Callable[[int, int | None, str], None]  # what is done, of how many (None: nobody knows), and the work's name
-Runner = Callable[[Callable[[Any], Any], Iterable[Any], int | None, str | None], Iterator[Any]]
+Runner = Callable[[Callable[[Any], Any], Iterable[Any], "Workers"], Iterator[Any]]
 
 MAX_WORKERS = 1024
+MAX_GPUS = 8  # of one worker: those of a machine
 WINDOW = 4  # items in flight per worker: enough that a slow one at the head does not starve the others
 TRIES = 2
 RAY_RETRIES = 3  # more than TRIES allows: on a cluster a worker also goes with its node, which no item is to blame for
+RAY_OBJECT_STORE = 256 << 20  # bytes of shared memory, of a cluster that we start: a few items in flight, no results
 DIED = "its worker died"
 TOO_SLOW = "took too long"
 SECONDS_TO_START = 60.0  # that a process may take until it is ready, on a machine that is busy
@@ -75,21 +79,33 @@ def run_items(
     runner: str = "inline",
     workers: int | None = None,
     address: str | None = None,
+    gpus: float = 0,
 ) -> Iterator[Result | Failure]:
     """`function` of each item, in order. `workers` is the number of cores unless given.
 
     For `processes` and `ray` the function must be importable by name (or a `functools.partial` of one that is), and the
     items and results must pickle. `address` is a Ray cluster; without it, `ray` uses the connection that there is
-    or starts a cluster on this machine.
+    or starts a cluster on this machine. `gpus` is what each Ray worker has for itself, 0.5 for half of one. A worker
+    lives as long as the iteration: what the function keeps in its process (a model) is made once in each.
 
     >>> list(run_items(abs, [3, -4]))
     [3, 4]
     """
-    if runner not in RUNNERS:
-        raise SpecError(unknown_choice("runner", runner, RUNNERS))
-    if workers is not None and not 1 <= workers <= MAX_WORKERS:
-        raise SpecError(f"the number of workers must be from 1 to {MAX_WORKERS}, but got {workers}")
-    return RUNNERS[runner](function, items, workers, address)
+    team = Workers(runner, workers, address, gpus=gpus)
+    check_workers(team)
+    return RUNNERS[runner](function, items, team)
+
+
+def check_workers(team: "Workers") -> None:
+    """Refuse a team that cannot be."""
+    if team.runner not in RUNNERS:
+        raise SpecError(unknown_choice("runner", team.runner, RUNNERS))
+    if team.workers is not None and not 1 <= team.workers <= MAX_WORKERS:
+        raise SpecError(f"the number of workers must be from 1 to {MAX_WORKERS}, but got {team.workers}")
+    if not 0 <= team.gpus <= MAX_GPUS:
+        raise SpecError(f"a worker has from 0 to {MAX_GPUS} GPUs, but got {team.gpus:g}")
+    if team.gpus and team.runner != "ray":
+        raise SpecError(f"GPUs are given out by the runner ray, and not by {team.runner}; add --runner ray")
 
 
 def shard(items: Iterable[Item], part: str, key: Callable[[Item], str]) -> Iterator[Item]:
@@ -128,35 +144,44 @@ def ordered_results(
         yield pending.popleft()
 
 
-def run_inline(
-    function: Callable[[Item], Result], items: Iterable[Item], _workers: int | None, _address: str | None
-) -> Iterator[Result]:
+def run_inline(function: Callable[[Item], Result], items: Iterable[Item], _team: "Workers") -> Iterator[Result]:
     """In this process, one after another."""
     return map(function, items)
 
 
 def run_in_processes(
-    function: Callable[[Item], Result], items: Iterable[Item], workers: int | None, _address: str | None
+    function: Callable[[Item], Result], items: Iterable[Item], team: "Workers"
 ) -> Iterator[Result | Failure]:
     """In freshly started Python processes on this machine, which end with the iteration or with this process."""
-    workers = workers or cores()
-    pool, threads = ProcessPool(function, workers), ThreadPoolExecutor(workers)
+    count = team.workers or cores()
+    with worker_pool([PoolWorker(function, None) for _ in range(count)]) as pool:
+        yield from share_items(pool, items)
 
-    def dismiss() -> None:
-        threads.shutdown(wait=False, cancel_futures=True)
-        pool.close()
-        threads.shutdown()
 
-    atexit.register(dismiss)  # for results that nobody read to the end
+def share_items(pool: "WorkerPool[Item, Result]", items: Iterable[Item]) -> Iterator[Result | Failure]:
+    """The results of items that the workers of a pool take as they are free, in the order of the items."""
+    count = len(pool.workers)
+    threads = ThreadPoolExecutor(count)
     try:
-        for _, future in ordered_results(lambda item: threads.submit(pool.call, item), items, WINDOW * workers):
+        for _, future in ordered_results(lambda item: threads.submit(pool.call, item), items, WINDOW * count):
             yield future.result()
+    finally:
+        threads.shutdown(wait=False, cancel_futures=True)
+
+
+@contextmanager
+def worker_pool(workers: "Sequence[Worker[Item, Result]]") -> "Iterator[WorkerPool[Item, Result]]":
+    """Workers that end with the block, or with this process."""
+    pool = WorkerPool(workers)
+    atexit.register(pool.close)  # for results that nobody read to the end
+    try:
+        yield pool
     except NeverStarted as error:
         hint = "a script must start its work under: if __name__ == '__main__'"
         raise InputError(f"a worker process ended before its first item ({error}); {hint}") from error
     finally:
-        dismiss()
-        atexit.unregister(dismiss)
+        pool.close()
+        atexit.unregister(pool.close)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,17 +201,23 @@ class NeverStarted(Exception):
     """A worker process ended before its first item; the words say how."""
 
 
-class ProcessPool(Generic[Item, Result]):
-    """Worker processes for one function, each at one item at a time, so that a death has one culprit.
+class Worker(Protocol[Asked, Answered]):
+    """Does one item at a time, and keeps what the function keeps in its process."""
 
-    As many threads as there are workers may `call` at a time; `close` ends everything, whoever is calling. With `limits`
-    an item is not tried twice, and what a worker answers is not trusted: the function returns bytes, which are never
-    unpickled, and must not be defined in the script that is running, because that is not loaded.
+    def call(self, item: Asked) -> Answered | Failure: ...
+    def kill(self) -> None: ...
+    def bury_idle(self) -> None: ...
+
+
+class WorkerPool(Generic[Item, Result]):
+    """Workers for one function, each at one item at a time, so that a death has one culprit.
+
+    As many threads as there are workers may `call` at a time; `close` ends everything, whoever is calling.
     """
 
-    def __init__(self, function: Callable[[Item], Result], workers: int, limits: ProcessLimits | None = None) -> None:
-        self.workers = [PoolWorker(function, limits) for _ in range(workers)]
-        self._idle: SimpleQueue[PoolWorker[Item, Result]] = SimpleQueue()
+    def __init__(self, workers: "Sequence[Worker[Item, Result]]") -> None:
+        self.workers = workers
+        self._idle: SimpleQueue[Worker[Item, Result]] = SimpleQueue()
         for worker in self.workers:
             self._idle.put(worker)
 
@@ -198,12 +229,45 @@ class ProcessPool(Generic[Item, Result]):
         finally:
             self._idle.put(worker)
 
+    def ask(self, items: Sequence[Item]) -> list[Result | Failure]:
+        """The result of each item, each from its own worker: item i always from worker i, or i modulo their number."""
+        count = len(self.workers)
+        shares = [(worker, items[at::count]) for at, worker in enumerate(self.workers)]
+        with ThreadPoolExecutor(count) as threads:
+            found = list(threads.map(lambda share: [share[0].call(item) for item in share[1]], shares))
+        return [found[at % count][at // count] for at in range(len(items))]
+
     def close(self) -> None:
         """End all workers, also in the middle of an item, and for good."""
         for worker in self.workers:
             worker.kill()
         for worker in self.workers:
             worker.bury_idle()
+
+
+def process_pool(function: Callable[[Item], Result], count: int, limits: ProcessLimits) -> WorkerPool[Item, Result]:
+    """Processes for what may be hostile.
+
+    An item is not tried twice, and what a worker answers is not trusted: the function returns bytes, which are never
+    unpickled, and must not be defined in the script that is running, because that is not loaded.
+    """
+    return WorkerPool([PoolWorker(function, limits) for _ in range(count)])
+
+
+@dataclass(frozen=True, slots=True)
+class InlineWorker(Generic[Item, Result]):
+    """This process."""
+
+    function: Callable[[Item], Result]
+
+    def call(self, item: Item) -> Result | Failure:
+        return self.function(item)
+
+    def kill(self) -> None:
+        pass
+
+    def bury_idle(self) -> None:
+        pass
 
 
 class PoolWorker(Generic[Item, Result]):
@@ -459,27 +523,116 @@ def unpack_answer(answer: bytes) -> Any:
 
 
 def run_on_ray(
-    function: Callable[[Item], Result], items: Iterable[Item], workers: int | None, address: str | None
+    function: Callable[[Item], Result], items: Iterable[Item], team: "Workers"
 ) -> Iterator[Result | Failure]:
-    """As Ray tasks; those of a lost node run again elsewhere. `workers` is the size of a cluster that we start here."""
+    """By Ray actors, each of which lives as long as the iteration; those of a lost node go on elsewhere."""
+    with ray_workers(function, team) as workers, worker_pool(workers) as pool:
+        yield from share_items(pool, items)
+
+
+@contextmanager
+def ray_workers(
+    function: Callable[[Item], Result], team: "Workers", count: int | None = None
+) -> "Iterator[list[RayWorker[Item, Result]]]":
+    """Actors: as many as are asked for, or as the cluster has room for."""
     require_library("ray", "the runner 'ray'")
     import ray
-    from ray.exceptions import NodeDiedError, ObjectLostError, OutOfMemoryError, RayTaskError, WorkerCrashedError
 
-    with ray_cluster(address, workers):
-        task, shared = ray.remote(max_retries=RAY_RETRIES)(apply), ray.put(function)  # sent to each node once
-        window = WINDOW * (workers or int(ray.cluster_resources().get("CPU", 1)))
-        for item, future in ordered_results(lambda item: task.remote(shared, item).future(), items, window):
-            try:
-                yield future.result()
-            except RayTaskError as error:
-                raise (error.cause if isinstance(error.cause, Exception) else error) from None
-            except (NodeDiedError, ObjectLostError, OutOfMemoryError, WorkerCrashedError) as error:
-                yield Failure(item, detail=str(error))
+    with ray_cluster(team.address, team.workers):
+        room = ray_room(ray.cluster_resources(), team.gpus)
+        yield [RayWorker(function, team.gpus) for _ in range(count or team.workers or room)]
 
 
-def apply(function: Callable[[Item], Result], item: Item) -> Result:
-    return function(item)
+def ray_room(resources: Mapping[str, float], gpus: float) -> int:
+    """How many workers a cluster has room for: by its cores or, where each wants some, by its GPUs.
+
+    >>> ray_room({"CPU": 16.0, "GPU": 4.0}, 0), ray_room({"CPU": 16.0, "GPU": 4.0}, 0.5)
+    (16, 8)
+    """
+    room = int(resources.get("GPU", 0) // gpus) if gpus else int(resources.get("CPU", 1))
+    if not room:
+        raise InputError(f"the Ray cluster has {resources.get('GPU', 0):g} GPUs, but each worker wants {gpus:g}")
+    return room
+
+
+class RayActor:
+    """What lives on a node: the function, and whatever it keeps in its process."""
+
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        self.function = function
+
+    def call(self, item: Any) -> Any:
+        return self.function(item)
+
+    def ready(self) -> None:
+        """Answers once the actor is there again."""
+
+
+class RayWorker(Generic[Item, Result]):
+    """An actor. If it dies, or its node, Ray starts it again where there is room, and it tries its item again.
+
+    It wants a free core to start on, but does not keep it: so those of a lost node find room on the nodes that are left, and
+    workers that wait for the results of others cannot starve them. GPUs are kept.
+    """
+
+    def __init__(self, function: Callable[[Item], Result], gpus: float) -> None:
+        import ray
+
+        wanted: dict[str, Any] = {"num_gpus": gpus} if gpus else {}
+        made = ray.remote(RayActor).options(max_restarts=-1, scheduling_strategy="SPREAD", **wanted)
+        self.actor: Any = made.remote(function)
+        self._busy, self._closed, self._lost = threading.Lock(), False, False
+
+    def call(self, item: Item) -> Result | Failure:
+        with self._busy:
+            for _ in range(RAY_RETRIES):
+                answer = self._try(item)
+                if not self._lost:
+                    return answer
+            return self._try(item)
+
+    def _await_restart(self) -> None:
+        """Ray finds out only after a while that a node is gone, and refuses calls until then: that is not an item's fault."""
+        import ray
+        from ray.exceptions import RayActorError
+
+        try:
+            ray.get(self.actor.ready.options(max_task_retries=-1).remote())
+        except RayActorError:
+            raise CancelledError from None
+        self._lost = False
+
+    def _try(self, item: Item) -> Result | Failure:
+        import ray
+        from ray.exceptions import NodeDiedError, ObjectLostError, OutOfMemoryError, RayActorError, RayTaskError
+
+        if self._lost:
+            self._await_restart()
+        if self._closed:
+            raise CancelledError
+        try:
+            return ray.get(self.actor.call.remote(item))
+        except RayTaskError as error:
+            raise (error.cause if isinstance(error.cause, Exception) else error) from None
+        except (RayActorError, NodeDiedError, ObjectLostError, OutOfMemoryError) as error:
+            if getattr(error, "actor_init_failed", False):
+                said = str(error).rstrip().splitlines()[-1]
+                hint = "install the same idiograph on every node"
+                raise ServiceError(f"a Ray worker cannot load the work ({said}); {hint}") from None
+            self._lost = True
+            return Failure(item, detail=" ".join(str(error).split()))
+
+    def kill(self) -> None:
+        import ray
+
+        self._closed = True
+        if ray.is_initialized():
+            ray.kill(self.actor)
+
+    def bury_idle(self) -> None:
+        """Wait until nobody listens: a connection that is closed meanwhile takes this process with it."""
+        with self._busy:
+            pass
 
 
 @contextmanager
@@ -496,7 +649,7 @@ def ray_cluster(address: str | None, workers: int | None) -> Iterator[None]:
             ray.init(address, log_to_driver=False, logging_level=logging.WARNING)
         else:
             quiet = {"include_dashboard": False, "log_to_driver": False, "logging_level": logging.WARNING}
-            ray.init("local", num_cpus=workers, **quiet)
+            ray.init("local", num_cpus=workers, object_store_memory=RAY_OBJECT_STORE, **quiet)
     except OSError as error:
         raise ServiceError(f"no Ray cluster answers at '{address}'; start one: ray start --head") from error
     try:
@@ -523,6 +676,7 @@ class Workers:
     workers: int | None = None
     address: str | None = None
     progress: Progress | None = None
+    gpus: float = 0  # that each worker has for itself; the runner ray gives them out
 
     def tell(self, done: int, total: int | None, what: str) -> None:
         if self.progress:
@@ -530,7 +684,23 @@ class Workers:
 
     def map(self, function: Callable[[Item], Result], items: Iterable[Item]) -> Iterator[Result | Failure]:
         """The result of each item, in order; a `Failure` where the worker died."""
-        return run_items(function, items, self.runner, self.workers, self.address)
+        return run_items(function, items, self.runner, self.workers, self.address, self.gpus)
+
+    @contextmanager
+    def reside(self, function: Callable[[Item], Result], count: int) -> Iterator[WorkerPool[Item, Result]]:
+        """At most `count` workers that stay for the length of the block, and are asked by their number: what the function
+        keeps in its process is still there when it is asked again. In this process there is one."""
+        check_workers(self)
+        count = min(count, self.workers or count)
+        if self.runner == "ray":
+            with ray_workers(function, self, count) as workers, worker_pool(workers) as pool:
+                yield pool
+            return
+        here = self.runner == "inline"
+        with worker_pool(
+            [InlineWorker(function)] if here else [PoolWorker(function, None) for _ in range(count)]
+        ) as pool:
+            yield pool
 
     def run(
         self,

@@ -328,3 +328,47 @@ def test_signals_count_the_tokens_of_a_tokenizer_and_the_perplexity_of_a_model(t
     row = pq.read_table(tmp_path / "c" / "en" / "signals-00000-of-00001.parquet").to_pylist()[0]
     assert row["tokens"] == len("Text number 0 , in English and with a few words .".split())
     assert 1 < row["perplexity"] < 5
+
+
+def test_a_worker_says_what_it_wrote_and_keeps_the_texts_to_itself(tmp_path):
+    import pickle
+
+    from idiograph.corpus.build import PartTask, ReadyDocument, prepare_part
+
+    lines = prepare_part(PartTask(tmp_path / "0.arrow", list(anthology())), CorpusRecipe())
+    assert [line.row for line in lines if isinstance(line, ReadyDocument)] == list(range(len(lines)))
+    assert len(pickle.dumps(lines)) < 800 * len(lines)  # half a kilobyte is what near-duplicates are found by
+    assert [path.name for path in tmp_path.iterdir()] == ["0.arrow"]
+
+
+def test_nothing_is_left_of_the_parts_of_a_corpus(tmp_path):
+    build_corpus(anthology(), tmp_path / "corpus")
+    names = {path.relative_to(tmp_path / "corpus").as_posix() for path in (tmp_path / "corpus").rglob("*")}
+    assert not [name for name in names if name.startswith(".")]
+
+
+def test_files_of_a_folder_of_texts_are_read_by_who_prepares_them(tmp_path):
+    from idiograph.corpus.build import TextFile
+
+    (tmp_path / "Ada_One.txt").write_text("Nothing but this was said.")
+    (tmp_path / "nobody.txt").write_text("Nothing but this was said.")
+    one, nobody = paper_sources([str(tmp_path)])
+    assert isinstance(one, TextFile)
+    assert one.id == "Ada_One"
+    kept, left = prepare_papers(([one, nobody], CorpusRecipe()))
+    assert isinstance(kept, Document)
+    assert kept.authors == (Author("Ada"),)
+    assert isinstance(left, UnreadableSource)
+    assert left.reason.startswith("no author in its name")
+
+
+def test_a_corpus_of_several_shards_has_each_document_once_and_in_order(tmp_path, monkeypatch):
+    from idiograph.corpus import corpus as module
+    from idiograph.corpus.readers import read_documents
+
+    monkeypatch.setattr(module, "SHARD", 300)
+    build_corpus(read_documents("synth:documents=700"), tmp_path / "corpus")
+    names = [path.name for path in sorted((tmp_path / "corpus" / "en").glob("*.parquet"))]
+    assert names == [f"train-{at:05d}-of-00003.parquet" for at in range(3)]
+    ids = [document.id for document in Corpus(tmp_path / "corpus")]
+    assert ids == [document.id for document in read_documents("synth:documents=700")]

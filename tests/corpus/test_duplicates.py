@@ -130,3 +130,10 @@ def test_real_abstracts_collapse_rarely_and_in_under_a_minute() -> None:
     assert time.perf_counter() - began < 60
     assert found["acl:W17-43.8"] == "acl:D17-1.43"
     assert 30 < len(found) < 120
+
+
+def test_signatures_that_do_not_fit_into_memory_wait_in_a_file(monkeypatch):
+    entries = [(f"{i:03}", f"Title {i}", ROE, text(i % 40)) for i in range(60)]
+    expected = near_duplicates(entries)
+    monkeypatch.setattr("idiograph.corpus.duplicates.MAX_SIGNATURES_IN_MEMORY", 10_000)
+    assert near_duplicates(entries) == expected != {}

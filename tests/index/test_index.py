@@ -388,7 +388,7 @@ def test_a_broken_folder_is_told_in_one_line(index, style, harm):
 def test_passages_of_a_change_that_never_ended_are_not_there(index, style, tmp_path):
     from idiograph.index.build import EmbeddedPassages, EmbeddingWorkers, passage_rows
 
-    embedded = EmbeddedPassages(tmp_path / "p.arrow", style.encoder.dim, index.recipe.dtype)
+    embedded = EmbeddedPassages(tmp_path, style.encoder.dim, index.recipe.dtype)
     embedded.fill([ESSAYS[40]], style, index.recipe, EmbeddingWorkers())
     before = index.passages
     (index.folder / ".changing").touch()

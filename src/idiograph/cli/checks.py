@@ -124,11 +124,12 @@ def check_rankers(names: Iterable[str], grains: Iterable[str] = (), keep: str | 
             check_reading(model, grain, keep)
 
 
-def check_runner(runner: str) -> None:
+def check_runner(runner: str, gpus: float = 0) -> None:
     """A way to share the work that there is, with its library."""
-    from idiograph.runner import RUNNERS
+    from idiograph.runner import RUNNERS, Workers, check_workers
 
     check_choice("runner", runner, RUNNERS)
+    check_workers(Workers(runner, gpus=gpus))
     if runner == "ray":
         require_library("ray", "the runner 'ray'")
 

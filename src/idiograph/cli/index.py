@@ -59,6 +59,7 @@ def index(
     runner: Runner = "inline",
     workers: Workers = None,
     address: Address = None,
+    gpus: Annotated[float, typer.Option(help="GPUs of each Ray worker, 0.5 for half of one.", min=0)] = 0,
     preset: Preset = "sound",
     recipe_file: RecipeFile = None,
     overwrite: Overwrite = False,
@@ -69,7 +70,7 @@ def index(
     chosen = settings(preset, recipe_file, {"style": {"keep": keep}, "index": changes})
     check_index_options(corpus, add, bool(delete) or compact or info, [n for n, v in changes.items() if v is not None])
     check_reading(model, patch, keep)
-    check_runner(runner)
+    check_runner(runner, gpus)
     if corpus:
         check_sources([corpus])
     if corpus and not add:
@@ -84,7 +85,8 @@ def index(
 
     style = open_style(model, patch, keep, chosen.style.score)
     embedders = EmbeddingWorkers(
-        Workers(runner, workers or None, address), partial(load, None if model == "default" else model, **grain(style))
+        Workers(runner, workers or None, address, gpus=gpus),
+        partial(load, None if model == "default" else model, **grain(style)),
     )
     if corpus is None:
         opened = Index.open(place, style)
@@ -217,7 +219,7 @@ def search(
     author: Annotated[list[str] | None, typer.Option(help="Only documents by this author (id or name).")] = None,
     exclude_author: Annotated[list[str] | None, typer.Option(help="Nothing by this author.")] = None,
     exclude_document: Annotated[list[str] | None, typer.Option(help="Not this document.")] = None,
-    parts: Annotated[int, typer.Option(help="Share the search among so many workers.", min=1, max=MAX_WORKERS)] = 1,
+    parts: Annotated[int, typer.Option(help="Parts of the index, each kept by a worker.", min=1, max=MAX_WORKERS)] = 1,
     runner: Runner = "inline",
     workers: Workers = None,
     address: Address = None,
@@ -233,11 +235,9 @@ def search(
     check_reading(model, patch, keep)
     check_runner(runner)
 
-    from idiograph.index.build import EmbeddingWorkers
     from idiograph.index.filter import Filter
     from idiograph.index.index import Index
     from idiograph.index.search import search_parts
-    from idiograph.loading import load
     from idiograph.runner import Workers
 
     asked = [read_text(path, lang) for path in texts]
@@ -251,11 +251,12 @@ def search(
         **people,
     )
     style = open_style(model, patch, keep)
-    opened = Index.open(place, style)
-    embedders = EmbeddingWorkers(
-        Workers(runner, workers or None, address), partial(load, None if model == "default" else model, **grain(style))
-    )
-    found = search_parts(opened, asked, k, only=only, exact=exact, depth=depth, parts=parts, workers=embedders)
+    how: dict[str, Any] = {"only": only, "exact": exact, "depth": depth}
+    if parts == 1:
+        found = Index.open(place, style).search_many(asked, k, **how)
+    else:
+        team = Workers(runner, workers or None, address)
+        found = search_parts(place, style, asked, k, parts=parts, workers=team, **how)
     answers = dict(zip(map(str, texts), found, strict=True))
     say(
         {path: [as_row(hit) for hit in hits] for path, hits in answers.items()},

@@ -1,6 +1,7 @@
 """From what was read to what goes into a corpus: parse, clean, name the language, filter. Pure: one item in, one out.
 
-Near-duplicate works are found in a second pass over what was kept, by `without_copies`.
+A worker writes what it has prepared into a part, a file of its own, and says in a few lines what is in it: who has the
+whole to look after never sees a text. `write_shard` makes shards of parts, on a worker, too.
 """
 
 import csv
@@ -9,24 +10,38 @@ import os
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import chain
+from itertools import chain, count
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
+from uuid import uuid4
+
+import pyarrow as pa
+import pyarrow.ipc
+import pyarrow.parquet as pq
 
 from idiograph.corpus.article import Article
 from idiograph.corpus.clean import clean_text
-from idiograph.corpus.duplicates import near_duplicates
+from idiograph.corpus.duplicates import DedupEntry, WorkPrint, work_prints
 from idiograph.corpus.filters import document_fault
-from idiograph.corpus.formats import decode
+from idiograph.corpus.formats import decode, written_files
 from idiograph.corpus.jats import read_jats
-from idiograph.corpus.readers import UnreadableSource, check_regular, check_text, is_text_folder, read_documents
+from idiograph.corpus.readers import (
+    UnreadableSource,
+    check_regular,
+    check_text,
+    is_text_folder,
+    read_documents,
+    read_text_file,
+    text_name,
+)
 from idiograph.corpus.tei import read_tei
 from idiograph.errors import InputError
 from idiograph.hal.metadata import MAX_AUTHORS
 from idiograph.hal.records import KIND as RECORDS
 from idiograph.hal.records import Record, RecordLookup, pdf_name
 from idiograph.recipe import CorpusRecipe
-from idiograph.store import find_stage
+from idiograph.store import find_stage, new_file
 from idiograph.text.cells import FORMULA, disarm
 from idiograph.text.language import identify
 from idiograph.types import Author, Document
@@ -99,8 +114,62 @@ class WrittenText:
         return self.document.id
 
 
-Raw = Document | UnreadableSource | PaperSource | WrittenText
+@dataclass(frozen=True, slots=True)
+class TextFile:
+    """A text of a folder that is yet to be read, which takes long for a PDF."""
+
+    path: Path
+    folder: Path
+
+    @property
+    def id(self) -> str:
+        return text_name(self.path, self.folder)
+
+    def read(self) -> WrittenText | UnreadableSource:
+        found = read_text_file(self.path, self.folder)
+        return WrittenText(found) if isinstance(found, Document) else found
+
+
+AUTHOR = pa.struct([("name", pa.string()), ("id", pa.string()), ("affiliations", pa.list_(pa.string()))])
+SCHEMA = pa.schema(
+    [(name, pa.string()) for name in ("id", "title", "lang", "url", "licence", "source", "container", "text")]
+    + [("year", pa.int32()), ("domains", pa.list_(pa.string())), ("authors", pa.list_(AUTHOR))]
+)
+ROW_GROUP = 256  # documents
+
+
+@dataclass(frozen=True, slots=True)
+class PartTask:
+    """Items to prepare, and the file for what comes of them."""
+
+    path: Path
+    items: list["Raw"]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyDocument:
+    """What is said of a document in a part: where it is, and what decides whether it stays. Not its text."""
+
+    id: str
+    row: int
+    lang: str
+    name: str = ""  # of its file, where the id is from inside it
+    work: WorkPrint | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShardTask:
+    """Which documents of which parts a shard is made of, and under which ids."""
+
+    path: Path
+    rows: list[tuple[Path, list[int]]]
+    ids: list[str]
+
+
+Raw = Document | UnreadableSource | PaperSource | WrittenText | TextFile
+ReadRaw = Document | UnreadableSource | PaperSource | WrittenText
 Prepared = Document | PaperByItsOwnId | UnreadableSource | Dropped
+Line = ReadyDocument | UnreadableSource | Dropped  # what a worker says of an item
 
 
 def paper_sources(sources: Iterable[str], listed: Mapping[str, ListedPaper] = NO_LIST) -> Iterator[Raw]:
@@ -121,10 +190,10 @@ def paper_sources(sources: Iterable[str], listed: Mapping[str, ListedPaper] = NO
 
 
 def read_texts(source: str) -> Iterator[Raw]:
-    """The documents of a source that holds no XML; those of a folder of .txt files as written texts."""
-    plain = is_text_folder(Path(source))
-    for each in read_documents(source):
-        yield WrittenText(each) if plain and isinstance(each, Document) else each
+    """The documents of a source that holds no XML; a folder of texts file by file, for workers to read."""
+    if is_text_folder(Path(source)):
+        return (TextFile(path, Path(source)) for path in written_files(Path(source)))
+    return read_documents(source)
 
 
 def described_in(lookups: Iterable[RecordLookup], key: str) -> Record | None:
@@ -178,7 +247,8 @@ def prepare_papers(work: tuple[list[Raw], CorpusRecipe]) -> list[Prepared]:
     items, recipe = work
     unfiltered = recipe.model_copy(update={"filters": False})
     prepared: list[Prepared] = []
-    for item in items:
+    for given in items:
+        item = given.read() if isinstance(given, TextFile) else given
         each = ready_paper(item, recipe)
         if isinstance(each, Document):
             each = place_paper(each, unfiltered if isinstance(item, WrittenText) else recipe)
@@ -186,21 +256,82 @@ def prepare_papers(work: tuple[list[Raw], CorpusRecipe]) -> list[Prepared]:
     return prepared
 
 
-def keep_file_name(each: Document | UnreadableSource | Dropped, item: Raw) -> Prepared:
+def keep_file_name(each: Document | UnreadableSource | Dropped, item: ReadRaw) -> Prepared:
     """A document whose id is from inside its file, with the name of the file beside it."""
     if isinstance(each, Document) and isinstance(item, PaperSource) and not item.record and each.id != item.place:
         return PaperByItsOwnId(each, item.place)
     return each
 
 
-def with_free_id(result: Prepared, taken: Container[str]) -> Document | UnreadableSource | Dropped:
-    """A paper under its own id, or under the name of its file where a proceedings' one identifier stands in every paper."""
-    if not isinstance(result, PaperByItsOwnId):
-        return result
-    return result.document if result.document.id not in taken else replace(result.document, id=result.name)
+def prepare_part(task: PartTask, recipe: CorpusRecipe) -> list[Line]:
+    """Write the documents that came of some items into a part, and return a line for each item."""
+    prepared = prepare_papers((task.items, recipe))
+    documents = [each for each in map(document_of, prepared) if each]
+    hidden = task.path.with_name(f".{task.path.name}-{uuid4().hex}")  # whoever was killed here is no part
+    with pa.ipc.new_file(str(hidden), SCHEMA, options=pa.ipc.IpcWriteOptions(compression="lz4")) as writer:
+        writer.write_table(pa.Table.from_pylist(list(map(document_row, documents)), SCHEMA))
+    hidden.replace(task.path)
+    works = iter(work_prints(list(map(dedup_entry, documents))) if recipe.duplicates == "collapse" else [])
+    rows = count()
+    return [
+        ReadyDocument(document.id, next(rows), document.lang, getattr(each, "name", ""), next(works, None))
+        if (document := document_of(each))
+        else each
+        for each in prepared
+    ]  # pyright: ignore[reportReturnType]
 
 
-def ready_paper(item: Raw, recipe: CorpusRecipe) -> Document | UnreadableSource | Dropped:
+def document_of(prepared: Prepared) -> Document | None:
+    if isinstance(prepared, PaperByItsOwnId):
+        return prepared.document
+    return prepared if isinstance(prepared, Document) else None
+
+
+def free_id(line: ReadyDocument, taken: Container[str]) -> str:
+    """Its own id, or the name of its file where a proceedings' one identifier stands in every paper."""
+    return line.name if line.name and line.id in taken else line.id
+
+
+def document_row(document: Document) -> dict[str, Any]:
+    people = [{"name": a.name, "id": a.id, "affiliations": list(a.affiliations)} for a in document.authors]
+    plain = {name: getattr(document, name) for name in SCHEMA.names if name not in ("authors", "domains")}
+    return {**plain, "domains": list(document.domains), "authors": people}
+
+
+def write_shard(task: ShardTask) -> int:
+    """Make a shard of rows of parts, a row group at a time; returns how many documents are in it."""
+    task.path.parent.mkdir(exist_ok=True)
+    hidden = task.path.with_name(f".{task.path.name}-{uuid4().hex}")
+    with new_file(task.path, hidden) as file, pq.ParquetWriter(file, SCHEMA, compression="zstd") as writer:
+        done = 0
+        for table in tables_of_size(part_tables(task.rows), ROW_GROUP):
+            ids = pa.array(task.ids[done : done + len(table)], pa.string())
+            writer.write_table(table.set_column(0, "id", ids))
+            done += len(table)
+    return done
+
+
+def part_tables(rows: Iterable[tuple[Path, list[int]]]) -> Iterator[pa.Table]:
+    for path, wanted in rows:
+        with pa.OSFile(str(path)) as file:
+            yield pa.ipc.open_file(file).read_all().take(wanted)
+
+
+def tables_of_size(tables: Iterable[pa.Table], size: int) -> Iterator[pa.Table]:
+    """The rows of all tables in tables of one size, but for the last."""
+    waiting: list[pa.Table] = []
+    for table in tables:
+        waiting.append(table)
+        while sum(map(len, waiting)) >= size:
+            joined = pa.concat_tables(waiting)
+            yield joined.slice(0, size).combine_chunks()
+            waiting = [joined.slice(size)]
+    rest = pa.concat_tables(waiting)
+    if len(rest):
+        yield rest.combine_chunks()
+
+
+def ready_paper(item: ReadRaw, recipe: CorpusRecipe) -> Document | UnreadableSource | Dropped:
     """One item parsed and cleaned."""
     if isinstance(item, UnreadableSource):
         return item
@@ -387,7 +518,5 @@ def language_code(declared: str) -> str:
     return bare if re.fullmatch(r"[a-z]{2,3}", bare) else ""
 
 
-def copies_of_documents(documents: Iterable[Document]) -> Mapping[str, str]:
-    """The ids of near-duplicates, each with the id of the document that stands for it."""
-    entries = ((d.id, d.title, [a.key for a in d.authors], d.text) for d in documents)
-    return {one: other for one, other in near_duplicates(entries).items() if one != other}
+def dedup_entry(document: Document) -> DedupEntry:
+    return DedupEntry(document.id, document.title, frozenset(a.key for a in document.authors), document.text)

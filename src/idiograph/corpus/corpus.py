@@ -2,15 +2,16 @@
 
 import json
 import os
-import shutil
+from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
-from itertools import chain, islice
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache, partial
+from itertools import chain, groupby, islice
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TextIO
 
 import pyarrow as pa
@@ -18,18 +19,25 @@ import pyarrow.parquet as pq
 
 from idiograph.corpus.build import (
     NO_AUTHOR,
+    ROW_GROUP,
+    SCHEMA,
     Dropped,
+    Line,
     PaperSource,
-    Prepared,
+    PartTask,
     Raw,
-    copies_of_documents,
-    prepare_papers,
-    with_free_id,
+    ReadyDocument,
+    ShardTask,
+    document_row,
+    free_id,
+    prepare_part,
+    write_shard,
 )
 from idiograph.corpus.card import write_card, write_croissant
+from idiograph.corpus.duplicates import Signatures, WorkTable
 from idiograph.corpus.readers import UnreadableSource
 from idiograph.corpus.signals import write_signals
-from idiograph.errors import ArtifactError, InputError
+from idiograph.errors import ArtifactError, InputError, ServiceError
 from idiograph.html import notebook_table
 from idiograph.identity import Byline, Identities
 from idiograph.recipe import CorpusRecipe
@@ -41,17 +49,12 @@ from idiograph.text.cells import PeopleCsv
 from idiograph.text.language import identify
 from idiograph.types import Author, Document
 
-ROW_GROUP, SHARD, BATCH = 256, 16_384, 64  # documents
+SHARD, BATCH = 16_384, 64  # documents
+PARTS = ".parts-"  # how the name of the folder begins in which workers write; it goes with the build
 LEFT_OUT = "left_out.csv"  # not JSON: who reads the folder as texts would take its lines for documents
 COPY = "near-duplicate of another document"
 MAKE = "idiograph corpus TEXTS -o FOLDER"
 ABOUT = "Documents and their authors, one configuration a language. Each document keeps its own licence."
-
-AUTHOR = pa.struct([("name", pa.string()), ("id", pa.string()), ("affiliations", pa.list_(pa.string()))])
-SCHEMA = pa.schema(
-    [(name, pa.string()) for name in ("id", "title", "lang", "url", "licence", "source", "container", "text")]
-    + [("year", pa.int32()), ("domains", pa.list_(pa.string())), ("authors", pa.list_(AUTHOR))]
-)
 
 
 @dataclass(frozen=True)
@@ -64,48 +67,39 @@ class Built:
     failures: tuple[UnreadableSource, ...]
 
 
-class LanguageShards:
-    """One language's Parquet files, written a row group at a time."""
+@dataclass
+class KeptDocuments:
+    """The documents that can be used, in the order given: where each lies in the parts, and what language it is in."""
 
-    def __init__(self, folder: Path) -> None:
-        folder.mkdir(parents=True)
-        self.folder, self.rows, self.paths = folder, [], []
-        self.writer: pq.ParquetWriter | None = None
-        self.written = 0
+    parts: list[Path] = field(default_factory=list)
+    ids: list[str] = field(default_factory=list)
+    part: "array[int]" = field(default_factory=lambda: array("I"))
+    row: "array[int]" = field(default_factory=lambda: array("I"))
+    numbers: "dict[str, array[int]]" = field(default_factory=dict)  # those of each language
 
-    def add(self, row: dict[str, Any]) -> None:
-        self.rows.append(row)
-        if len(self.rows) == ROW_GROUP:
-            self.flush()
+    def add(self, identity: str, line: ReadyDocument) -> None:
+        self.numbers.setdefault(line.lang, array("Q")).append(len(self.ids))
+        self.ids.append(identity)
+        self.part.append(len(self.parts) - 1)
+        self.row.append(line.row)
 
-    def flush(self) -> None:
-        if self.writer is None:
-            self.paths.append(self.folder / f"train-{len(self.paths):05d}.parquet")
-            self.writer = pq.ParquetWriter(self.paths[-1], SCHEMA, compression="zstd")
-        self.writer.write_table(pa.Table.from_pylist(self.rows, SCHEMA))
-        self.written += len(self.rows)
-        self.rows = []
-        if self.written >= SHARD:
-            self.close()
+    def without(self, copies: Container[str]) -> None:
+        for lang, numbers in self.numbers.items():
+            self.numbers[lang] = array("Q", (at for at in numbers if self.ids[at] not in copies))
+        self.numbers = {lang: numbers for lang, numbers in self.numbers.items() if numbers}
 
-    def close(self) -> None:
-        if self.writer is not None:
-            self.writer.close()
-            self.writer, self.written = None, 0
+    def shards(self, folder: Path) -> Iterator[ShardTask]:
+        """The shards of all languages, under the names that the hub expects."""
+        for lang, numbers in self.numbers.items():
+            of = -(-len(numbers) // SHARD)
+            for at in range(of):
+                path = folder / lang / f"train-{at:05d}-of-{of:05d}.parquet"
+                yield self._shard(path, numbers[at * SHARD : (at + 1) * SHARD])
 
-    def finish(self) -> None:
-        """Close, and give the shards the names that the hub expects."""
-        if self.rows:
-            self.flush()
-        self.close()
-        for path in self.paths:
-            path.rename(path.with_name(f"{path.stem}-of-{len(self.paths):05d}.parquet"))
-
-
-def document_row(document: Document) -> dict[str, Any]:
-    people = [{"name": a.name, "id": a.id, "affiliations": list(a.affiliations)} for a in document.authors]
-    plain = {name: getattr(document, name) for name in SCHEMA.names if name not in ("authors", "domains")}
-    return {**plain, "domains": list(document.domains), "authors": people}
+    def _shard(self, path: Path, numbers: "array[int]") -> ShardTask:
+        by_part = groupby(numbers, key=self.part.__getitem__)
+        rows = [(self.parts[part], [self.row[at] for at in each]) for part, each in by_part]
+        return ShardTask(path, rows, [self.ids[at] for at in numbers])
 
 
 def build_corpus(
@@ -123,14 +117,10 @@ def build_corpus(
     with draft(out, overwrite) as folder, name_folder_in_errors(out), open_left_out(folder / LEFT_OUT) as file:
         notes = Notes(PeopleCsv(file), Counter(), [])
         notes.ledger.row(["id", "reason", "detail"])
-        languages = write_shards(admit_documents(shard(items, part, shard_key), recipe, workers, notes), folder / "all")
-        if not languages:
-            raise InputError(nothing_left(notes.failures, notes.dropped))
-        copies = copies_of_documents(store_documents(folder / "all")) if recipe.duplicates == "collapse" else {}
-        for copy, kept in sorted(copies.items()):
-            notes.drop(copy, COPY, kept)
+        with TemporaryDirectory(prefix=PARTS, dir=folder) as room:
+            kept = keep_documents(shard(items, part, shard_key), recipe, workers, notes, Path(room).resolve())
+            languages = write_shards(kept, folder.resolve(), workers)
         file.close()
-        languages = place_shards(folder, copies, languages)
         if recipe.signals:
             write_signals(sorted(folder.glob("*/train-*.parquet")), workers, recipe)
         write_card(folder, dict(languages))
@@ -156,58 +146,68 @@ def name_folder_in_errors(out: Path) -> Iterator[None]:
         raise ArtifactError(f"cannot write '{out}': {reason}; mend that and run the same command again") from error
 
 
-def write_shards(documents: Iterable[Document], folder: Path) -> Counter[str]:
-    """Documents as shards by language; returns how many there are of each."""
-    shards: dict[str, LanguageShards] = {}
-    languages: Counter[str] = Counter()
-    try:
-        for document in documents:
-            if document.lang not in shards:
-                shards[document.lang] = LanguageShards(folder / document.lang)
-            shards[document.lang].add(document_row(document))
-            languages[document.lang] += 1
-        for part in shards.values():
-            part.finish()
-    finally:
-        for part in shards.values():
-            part.close()
-    return languages
-
-
-def place_shards(folder: Path, copies: Mapping[str, str], languages: Counter[str]) -> Counter[str]:
-    """Put the shards in their place, without near-duplicates."""
-    if copies:
-        languages = write_shards((d for d in store_documents(folder / "all") if d.id not in copies), folder / "kept")
-        shutil.rmtree(folder / "all")
-    source = folder / ("kept" if copies else "all")
-    for part in source.iterdir():
-        part.rename(folder / part.name)
-    source.rmdir()
-    return languages
-
-
-def admit_documents(items: Iterable[Raw], recipe: CorpusRecipe, workers: Workers, notes: "Notes") -> Iterator[Document]:
-    """The documents that can be used, each id once, in the order given."""
-    seen: set[str] = set()
-    work = ((batch, recipe) for batch in cut_batches(items, BATCH))
-    for results in workers.map(prepare_papers, work):
-        for prepared in one_by_one(results, workers) if isinstance(results, Lost) else results:
-            result = with_free_id(prepared, seen)
-            if isinstance(result, Document) and result.id not in seen:
-                seen.add(result.id)
-                yield result
-            else:
-                notes.add(result)
+def keep_documents(
+    items: Iterable[Raw], recipe: CorpusRecipe, workers: Workers, notes: "Notes", room: Path
+) -> KeptDocuments:
+    """The documents that can be used, each id and each work once, in parts that the workers have written."""
+    kept, seen, works = KeptDocuments(), set[str](), WorkTable(Signatures(room))
+    for path, lines in prepared_parts(items, recipe, workers, room):
+        kept.parts.append(path)
+        for line in lines:
             notes.count += 1
+            if not isinstance(line, ReadyDocument):
+                notes.add(line)
+            elif (identity := free_id(line, seen)) in seen:
+                notes.drop(identity, "id given twice")
+            else:
+                seen.add(identity)
+                kept.add(identity, line)
+                if line.work:
+                    works.add(identity, line.work)
         workers.tell(notes.count, None, "reading")
+    if not kept.ids:
+        raise InputError(nothing_left(notes.failures, notes.dropped))
+    copies = works.copies()
+    for copy, other in sorted(copies.items()):
+        notes.drop(copy, COPY, other)
+    kept.without(copies)
+    return kept
 
 
-def one_by_one(lost: Lost, workers: Workers) -> Iterator[Prepared]:
+def write_shards(kept: KeptDocuments, folder: Path, workers: Workers) -> Counter[str]:
+    """Let workers make shards of the parts; returns how many documents there are of each language."""
+    languages: Counter[str] = Counter({lang: len(numbers) for lang, numbers in kept.numbers.items()})
+    done = 0
+    for task, count in zip(kept.shards(folder), workers.map(write_shard, kept.shards(folder)), strict=True):
+        if isinstance(count, Lost):
+            raise ServiceError(f"{task.path.name}: {count.reason} ({count.detail}); run it again")
+        done += count
+        workers.tell(done, languages.total(), "writing")
+    return languages
+
+
+def prepared_parts(
+    items: Iterable[Raw], recipe: CorpusRecipe, workers: Workers, room: Path
+) -> Iterator[tuple[Path, list[Line]]]:
+    """The parts that workers have written, in the order of the items, and what is in each."""
+    tasks = (PartTask(room / f"{at:08d}.arrow", batch) for at, batch in enumerate(cut_batches(items, BATCH)))
+    work = partial(prepare_part, recipe=recipe)
+    for at, lines in enumerate(workers.map(work, tasks)):
+        if isinstance(lines, Lost):
+            yield from one_by_one(lines, work, workers)
+        else:
+            yield room / f"{at:08d}.arrow", lines
+
+
+def one_by_one(
+    lost: Lost, work: Callable[[PartTask], list[Line]], workers: Workers
+) -> Iterator[tuple[Path, list[Line]]]:
     """The items of a batch that killed its worker, so that only the guilty one is lost."""
-    batch, recipe = lost.item
-    alone = workers.map(prepare_papers, (([item], recipe) for item in batch))
-    for item, results in zip(batch, alone, strict=True):
-        yield from [UnreadableSource(shard_key(item), results.reason)] if isinstance(results, Lost) else results
+    path, items = lost.item.path, lost.item.items
+    alone = [PartTask(path.with_name(f"{path.stem}-{at:02d}.arrow"), [item]) for at, item in enumerate(items)]
+    for task, lines in zip(alone, workers.map(work, alone), strict=True):
+        failed = isinstance(lines, Lost)
+        yield task.path, [UnreadableSource(shard_key(task.items[0]), lines.reason)] if failed else lines
 
 
 def shard_key(item: Raw) -> str:
@@ -232,14 +232,12 @@ class Notes:
     failures: list[UnreadableSource]
     count: int = 0
 
-    def add(self, result: Document | UnreadableSource | Dropped) -> None:
+    def add(self, result: UnreadableSource | Dropped) -> None:
         if isinstance(result, UnreadableSource):
             self.failures.append(result)
             self.drop(Path(result.where).name, "unreadable", result.reason)  # whichever folder it lies in
-        elif isinstance(result, Dropped):
-            self.drop(result.where, result.reason)
         else:
-            self.drop(result.id, "id given twice")
+            self.drop(result.where, result.reason)
 
     def drop(self, where: str, reason: str, detail: str = "") -> None:
         """Count a document that is left out, and enter it in the list."""

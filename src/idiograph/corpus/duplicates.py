@@ -3,14 +3,17 @@
 Every text becomes a signature of 128 numbers by one-permutation MinHash over shingles of three words: one hash a word
 and no Python loop over words. Texts that agree in a band of the signature, or share a folded title and an author, are
 compared; those that are the same work are joined. Titles and authors are kept as hashes, too, so that a document costs
-little more than its signature and its id: 0.6 kilobytes.
+little more than its signature and its id; the signatures of many documents wait in a file that nobody sees, and are read
+band by band. Prints of works may be made anywhere, `WorkTable` compares them in one place.
 """
 
 import re
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
+from pathlib import Path
+from tempfile import SpooledTemporaryFile
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +30,8 @@ VERSION = 0.50  # the same text in parts, with an author in common
 TITLED = 0.20  # the same title and an author in common: an abstract may have been written anew
 MIN_TITLE_WORDS = 4  # "Introduction" and "Editorial" name no work
 
+MAX_SIGNATURES_IN_MEMORY = 16 << 20  # bytes
+_BLOCK = 16_384 * BINS * 4  # bytes of signatures that are read at once
 _BATCH = 2_000_000  # characters hashed at a time: about 100 MB of arrays
 _END = "\0"  # between two texts
 _EMPTY = np.uint32(0xFFFFFFFF)
@@ -51,12 +56,11 @@ def near_duplicates(entries: Iterable[tuple[str, str, Iterable[str], str]]) -> d
 
     The answer does not depend on the order of the entries.
     """
-    table = _WorkTable()
+    table = WorkTable()
     for batch in _text_batches(DedupEntry(i, title, frozenset(authors), text) for i, title, authors, text in entries):
-        table.add(batch)
-    if not table.ids:
-        return {}
-    return _copies_of_groups(table, [pair for pair in _candidates(table) if _is_same_work(table, *pair)])
+        for entry, work in zip(batch, work_prints(batch), strict=True):
+            table.add(entry.id, work)
+    return table.copies()
 
 
 def _text_batches(entries: Iterable[DedupEntry]) -> Iterator[list[DedupEntry]]:
@@ -72,33 +76,74 @@ def _text_batches(entries: Iterable[DedupEntry]) -> Iterator[list[DedupEntry]]:
         yield batch
 
 
+class WorkPrint(NamedTuple):
+    """What is compared of a document, in half a kilobyte."""
+
+    title: int  # 0: too short to name a work
+    authors: tuple[int, ...]
+    length: int
+    signature: bytes
+
+
+def work_prints(entries: Sequence[DedupEntry]) -> list[WorkPrint]:
+    """The prints of some documents; each depends on its own document alone."""
+    signatures = [row for batch in _text_batches(entries) for row in shingle_signatures([e.text for e in batch])]
+    keys = [title_key(entry.title) for entry in entries]
+    return [
+        WorkPrint(hash_text(key) if key else 0, tuple(map(hash_text, e.authors)), len(e.text), signature.tobytes())
+        for e, key, signature in zip(entries, keys, signatures, strict=True)
+    ]
+
+
+class Signatures:
+    """The signatures of all documents, one after the other: in memory while they are few, else in a file."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.file = SpooledTemporaryFile(MAX_SIGNATURES_IN_MEMORY, dir=folder and str(folder))  # noqa: SIM115 (lives as long as this)
+
+    def add(self, signature: bytes) -> None:
+        self.file.write(signature)
+
+    def band(self, start: int) -> np.ndarray:
+        """The columns of a band: (documents, ROWS)."""
+        self.file.seek(0)
+        parts = [np.zeros((0, ROWS), np.uint32)]
+        while data := self.file.read(_BLOCK):
+            parts.append(np.frombuffer(data, np.uint32).reshape(-1, BINS)[:, start : start + ROWS].copy())
+        return np.concatenate(parts)
+
+    def row(self, at: int) -> np.ndarray:
+        self.file.seek(at * BINS * 4)
+        return np.frombuffer(self.file.read(BINS * 4), np.uint32)
+
+
 @dataclass(slots=True)
-class _WorkTable:
+class WorkTable:
     """The documents seen so far, column by column."""
 
+    signatures: Signatures = field(default_factory=Signatures)
     ids: list[str] = field(default_factory=list)
-    titles: "array[int]" = field(default_factory=lambda: array("Q"))  # 0: too short to name a work
+    titles: "array[int]" = field(default_factory=lambda: array("Q"))
     authors: "array[int]" = field(default_factory=lambda: array("Q"))  # those of all documents in a row
     ends: "array[int]" = field(default_factory=lambda: array("Q", [0]))  # of each document's authors, after a zero
     lengths: "array[int]" = field(default_factory=lambda: array("Q"))
-    data: bytearray = field(default_factory=bytearray)  # the signatures; it grows in place, an array would be copied
 
-    def add(self, batch: list[DedupEntry]) -> None:
-        for entry in batch:
-            key = title_key(entry.title)
-            self.ids.append(entry.id)
-            self.titles.append(hash_text(key) if key else 0)
-            self.authors.extend(map(hash_text, entry.authors))
-            self.ends.append(len(self.authors))
-            self.lengths.append(len(entry.text))
-        self.data += shingle_signatures([entry.text for entry in batch]).tobytes()
+    def add(self, identity: str, work: WorkPrint) -> None:
+        self.ids.append(identity)
+        self.titles.append(work.title)
+        self.authors.extend(work.authors)
+        self.ends.append(len(self.authors))
+        self.lengths.append(work.length)
+        self.signatures.add(work.signature)
 
     def authors_of(self, at: int) -> set[int]:
         return set(self.authors[self.ends[at] : self.ends[at + 1]])
 
-    @property
-    def signatures(self) -> np.ndarray:
-        return np.frombuffer(self.data, dtype=np.uint32).reshape(-1, BINS)
+    def copies(self) -> dict[str, str]:
+        """For each document that repeats another, the id of the one to keep."""
+        if not self.ids:
+            return {}
+        return _copies_of_groups(self, [pair for pair in _candidates(self) if _is_same_work(self, *pair)])
 
 
 def title_key(title: str) -> str:
@@ -176,7 +221,7 @@ def _densify(sparse: np.ndarray) -> np.ndarray:
     return filled
 
 
-def _candidates(table: _WorkTable) -> Iterator[tuple[int, int]]:
+def _candidates(table: WorkTable) -> Iterator[tuple[int, int]]:
     """Pairs that may be the same work, each once; within a crowd a document is paired with a few, not with all."""
     count, seen = len(table.ids), set()
     rank = np.empty(count, dtype=np.int64)
@@ -188,15 +233,15 @@ def _candidates(table: _WorkTable) -> Iterator[tuple[int, int]]:
             yield pair
 
 
-def _by_band(table: _WorkTable, rank: np.ndarray) -> Iterator[tuple[int, int]]:
+def _by_band(table: WorkTable, rank: np.ndarray) -> Iterator[tuple[int, int]]:
     for start in range(0, BINS - ROWS + 1, ROWS):
-        band = table.signatures[:, start : start + ROWS].astype(np.uint64)
+        band = table.signatures.band(start).astype(np.uint64)
         keys = _mix(np.sum([_mix(band[:, i] + np.uint64(i)) * np.uint64(2 * i + 1) for i in range(ROWS)], axis=0))
         among = np.flatnonzero((band != _EMPTY).all(axis=1))
         yield from _neighbours(keys[among], among, rank)
 
 
-def _by_title(table: _WorkTable, rank: np.ndarray) -> Iterator[tuple[int, int]]:
+def _by_title(table: WorkTable, rank: np.ndarray) -> Iterator[tuple[int, int]]:
     """Those that share a title and an author."""
     owner = np.repeat(np.arange(len(table.ids)), np.diff(np.asarray(table.ends).astype(np.int64)))
     titles = np.asarray(table.titles)[owner]
@@ -217,8 +262,8 @@ def _neighbours(keys: np.ndarray, owner: np.ndarray, rank: np.ndarray) -> Iterat
             yield min(a, b), max(a, b)
 
 
-def _is_same_work(table: _WorkTable, a: int, b: int) -> bool:
-    alike = float(np.mean(table.signatures[a] == table.signatures[b]))
+def _is_same_work(table: WorkTable, a: int, b: int) -> bool:
+    alike = float(np.mean(table.signatures.row(a) == table.signatures.row(b)))
     if alike >= COPY:
         return True
     if not table.authors_of(a) & table.authors_of(b):
@@ -227,7 +272,7 @@ def _is_same_work(table: _WorkTable, a: int, b: int) -> bool:
     return alike >= VERSION or (titled and alike >= TITLED)
 
 
-def _copies_of_groups(table: _WorkTable, pairs: list[tuple[int, int]]) -> dict[str, str]:
+def _copies_of_groups(table: WorkTable, pairs: list[tuple[int, int]]) -> dict[str, str]:
     """The documents of each connected group but one, mapped to that one."""
     parent = list(range(len(table.ids)))
 

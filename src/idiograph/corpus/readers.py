@@ -35,21 +35,29 @@ Read = Iterator[Document | UnreadableSource]
 
 def text_folder(folder: Path) -> Read:
     """`Author_title.txt`, or `author/title.txt`, or any other format of a text; or a file that names its author itself."""
-    for path in written_files(folder):
-        inner = path.relative_to(folder)
-        author, title = name_parts(inner)
-        try:
-            check_text("its name", inner.as_posix())
-            found = read_file_text(path)
-        except InputError as error:
-            yield UnreadableSource(str(path), str(error).removeprefix(f"'{path}': "))
-            continue
-        authors = (Author(author),) if author else found.authors
-        if not authors:
-            yield UnreadableSource(str(path), "no author in its name: use Author_title.txt or author/title.txt")
-            continue
-        name = inner.with_name(stem_of(inner)).as_posix()
-        yield Document(name, found.text, authors, title=title if author else found.title or title, source=folder.name)
+    return (read_text_file(path, folder) for path in written_files(folder))
+
+
+def read_text_file(path: Path, folder: Path) -> Document | UnreadableSource:
+    """One text of a folder."""
+    inner = path.relative_to(folder)
+    author, title = name_parts(inner)
+    try:
+        check_text("its name", inner.as_posix())
+        found = read_file_text(path)
+    except InputError as error:
+        return UnreadableSource(str(path), str(error).removeprefix(f"'{path}': "))
+    authors = (Author(author),) if author else found.authors
+    if not authors:
+        return UnreadableSource(str(path), "no author in its name: use Author_title.txt or author/title.txt")
+    title = title if author else found.title or title
+    return Document(text_name(path, folder), found.text, authors, title=title, source=folder.name)
+
+
+def text_name(path: Path, folder: Path) -> str:
+    """The id of a text: where it lies in its folder, without the ending."""
+    inner = path.relative_to(folder)
+    return inner.with_name(stem_of(inner)).as_posix()
 
 
 def is_text_folder(path: Path) -> bool:

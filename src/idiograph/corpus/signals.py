@@ -6,7 +6,7 @@ Word n-grams are n-grams of words here, and a duplicate counts wherever it stand
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from itertools import groupby
 from pathlib import Path
@@ -148,7 +148,7 @@ def signals(text: str, lang: str = "en") -> dict[str, float]:
     return {name: signal(reading) for name, signal in SIGNALS.items()}
 
 
-BATCH = 64
+ROWS_PER_GROUP = 64
 
 Measure = Callable[[str, str], float]  # of a text and its language
 
@@ -167,21 +167,21 @@ def write_signals(shards: list[Path], workers: Workers, recipe: CorpusRecipe) ->
     """For `train-X.parquet`, `signals-X.parquet`, with the same documents in the same order."""
     extra = extra_signals(recipe)
     schema = pa.schema([("id", pa.string()), *((name, pa.float32()) for name in (*SIGNALS, *extra))])
+    work = partial(describe_group, extra=extra)
     for shard in shards:
+        groups = [(shard, group) for group in range(pq.read_metadata(shard).num_row_groups)]
         with pq.ParquetWriter(shard.with_name(shard.name.replace("train", "signals", 1)), schema) as writer:
-            for rows in workers.map(partial(describe_batch, extra=extra), signal_batches(shard)):
+            for rows in workers.map(work, groups):
                 if isinstance(rows, Failure):
                     raise ServiceError(f"quality signals: {rows.reason} ({rows.detail}); run it again")
-                writer.write_table(pa.Table.from_pylist(rows, schema))
+                writer.write_table(pa.Table.from_pylist(rows, schema), row_group_size=ROWS_PER_GROUP)
 
 
-def signal_batches(shard: Path) -> Iterator[list[dict[str, Any]]]:
-    with pq.ParquetFile(shard) as file:
-        yield from (batch.to_pylist() for batch in file.iter_batches(BATCH, columns=["id", "lang", "text"]))
-
-
-def describe_batch(batch: list[dict[str, Any]], extra: Mapping[str, Measure]) -> list[dict[str, Any]]:
-    return [describe_row(row["id"], row["text"], row["lang"], extra) for row in batch]
+def describe_group(place: tuple[Path, int], extra: Mapping[str, Measure]) -> list[dict[str, Any]]:
+    """The signals of one row group of a shard, which the worker reads itself."""
+    path, group = place
+    rows = pq.ParquetFile(path).read_row_group(group, columns=["id", "lang", "text"]).to_pylist()
+    return [describe_row(row["id"], row["text"], row["lang"], extra) for row in rows]
 
 
 def describe_row(name: str, text: str, lang: str, extra: Mapping[str, Measure]) -> dict[str, Any]:

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
-from itertools import tee
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 import pyarrow as pa
@@ -46,23 +46,63 @@ class EmbeddingWorkers:
 
     pool: Workers = field(default_factory=Workers)
     opener: Opener | None = None
+    apart: bool = False  # the nodes of a cluster do not see the folder in which an index is made
 
-    def embed(self, style: Style, texts: Iterable[list[str]], dtype: str) -> Iterator[QuantizedPatches]:
+    def embed(self, style: Style, tasks: Iterable["BlockTask"], dtype: str) -> Iterator["EmbeddedBlock"]:
+        """What is said of each block, when its worker has written it."""
         if self.pool.runner == "inline":
-            yield from (pack_texts(style, some, dtype) for some in texts)
+            yield from (embed_passages(style, task, dtype) for task in tasks)
             return
         if self.opener is None:
             raise InputError(f"the runner '{self.pool.runner}' needs to know how a worker opens the model")
         work = partial(embed_block, pickle.dumps(self.opener), dtype)
-        for packed in self.pool.map(work, texts):
-            if isinstance(packed, Failure):
-                raise InputError(f"passages could not be embedded: {packed.reason} ({packed.detail})")
-            yield packed
+        for block in self.pool.map(work, tasks):
+            if isinstance(block, Failure):
+                raise InputError(f"passages could not be embedded: {block.reason} ({block.detail})")
+            yield block
 
 
-def embed_block(opener: bytes, dtype: str, texts: list[str]) -> QuantizedPatches:
+@dataclass(frozen=True)
+class BlockTask:
+    """Passages to embed, and the file for them; no file if whoever asks cannot see those of a worker."""
+
+    path: Path | None
+    documents: list[str]
+    passages: list[Passage]
+
+
+@dataclass(frozen=True)
+class EmbeddedBlock:
+    """What is said of passages that were embedded: not their texts, nor their vectors."""
+
+    documents: list[str]
+    bare: list[str]
+    ids: list[str]
+    patches: int
+    batch: pa.RecordBatch | None = None  # where there was no file for it
+
+
+def embed_block(opener: bytes, dtype: str, task: BlockTask) -> EmbeddedBlock:
     """What a worker does with a block."""
-    return pack_texts(unpickle_style(opener), texts, dtype)
+    return embed_passages(unpickle_style(opener), task, dtype)
+
+
+def embed_passages(style: Style, task: BlockTask, dtype: str) -> EmbeddedBlock:
+    vectors = pack_texts(style, [p.text for p in task.passages], dtype)
+    batch = passage_batch(task.passages, vectors)
+    if task.path:
+        write_batch(batch, task.path)
+    have = {p.doc_id for p in task.passages}
+    bare, ids = [doc for doc in task.documents if doc not in have], [p.id for p in task.passages]
+    return EmbeddedBlock(task.documents, bare, ids, int(vectors.lengths.sum()), None if task.path else batch)
+
+
+def write_batch(batch: pa.RecordBatch, path: Path) -> None:
+    """A file that is there as a whole or not at all, whoever is killed."""
+    hidden = path.with_name(f".{path.name}-{uuid4().hex}")
+    with pa.OSFile(str(hidden), "wb") as sink, pa.ipc.new_file(sink, EMBEDDED_SCHEMA) as writer:
+        writer.write_batch(batch)
+    hidden.replace(path)
 
 
 @lru_cache(maxsize=2)
@@ -81,15 +121,16 @@ def pack_texts(style: Style, texts: list[str], dtype: str) -> QuantizedPatches:
 
 @dataclass
 class EmbeddedPassages:
-    """A file of embedded passages."""
+    """Embedded passages in a folder, in files that workers have written."""
 
-    path: Path
+    folder: Path
     dim: int
     dtype: str
     documents: list[str] = field(default_factory=list)
     bare: list[str] = field(default_factory=list)  # documents that have no passage
     ids: list[str] = field(default_factory=list)
     patches: int = 0
+    blocks: list[Path] = field(default_factory=list)
 
     def fill(
         self,
@@ -99,33 +140,36 @@ class EmbeddedPassages:
         workers: EmbeddingWorkers,
         progress: Progress | None = None,
     ) -> None:
-        """Embed documents into the file; each id may come once."""
-        here, there = tee(passage_blocks(documents, recipe, PASSAGES_PER_BLOCK))
-        texts = ([p.text for p in passages] for _, passages in there)
-        with pa.OSFile(str(self.path), "wb") as sink, pa.ipc.new_file(sink, EMBEDDED_SCHEMA) as writer:
-            for (ids, passages), vectors in zip(here, workers.embed(style, texts, self.dtype), strict=True):
-                self._note(ids, passages, vectors)
-                if passages:
-                    writer.write(passage_batch(passages, vectors))
-                if progress:
-                    progress(len(self.ids), None, "embedding passages")
+        """Embed documents into files; each id may come once."""
+        seen = not (workers.pool.runner == "ray" and workers.apart)
+        blocks = passage_blocks(documents, recipe, PASSAGES_PER_BLOCK)
+        tasks = (BlockTask(self._path(at) if seen else None, *block) for at, block in enumerate(blocks))
+        for at, block in enumerate(workers.embed(style, tasks, self.dtype)):
+            if block.batch is not None:
+                write_batch(block.batch, self._path(at))
+            self._note(block, self._path(at))
+            if progress:
+                progress(len(self.ids), None, "embedding passages")
         if len(set(self.documents)) < len(self.documents):
             twice = Counter(self.documents).most_common(1)[0][0]
             raise InputError(f"document '{twice}' was given twice; give each document once")
 
-    def _note(self, ids: list[str], passages: list[Passage], vectors: QuantizedPatches) -> None:
-        have = {p.doc_id for p in passages}
-        self.documents += ids
-        self.bare += [doc for doc in ids if doc not in have]
-        self.ids += [p.id for p in passages]
-        self.patches += int(vectors.lengths.sum())
+    def _path(self, at: int) -> Path:
+        return self.folder / f"{at:08d}.arrow"
+
+    def _note(self, block: EmbeddedBlock, path: Path) -> None:
+        self.documents += block.documents
+        self.bare += block.bare
+        self.ids += block.ids
+        self.patches += block.patches
+        if block.ids:
+            self.blocks.append(path)
 
     def batches(self) -> Iterator[tuple[pa.RecordBatch, QuantizedPatches]]:
         """The passages as they were written, and their vectors."""
-        with pa.memory_map(str(self.path)) as source:
-            reader = pa.ipc.open_file(source)
-            for at in range(reader.num_record_batches):
-                some = reader.get_batch(at)
+        for path in self.blocks:
+            with pa.memory_map(str(path)) as source:
+                some = pa.ipc.open_file(source).get_batch(0)
                 yield some, from_bytes([v.as_buffer() for v in some["vectors"]], self.dim, self.dtype)
 
     def sample(self, count: int) -> Floats:
@@ -185,7 +229,7 @@ def prepare_index(
 ) -> Iterator[tuple[IndexTables, Path]]:
     """Tables to fill, and a folder for temporary files. On disk the index appears only if the body ends well."""
     if not str(out).startswith(REMOTE):
-        with draft(Path(out), overwrite) as folder, TemporaryDirectory(prefix=TEMPORARY, dir=folder) as room:
+        with draft(Path(out), overwrite) as folder, TemporaryDirectory(prefix=TEMPORARY, dir=folder.resolve()) as room:
             yield IndexTables(folder), Path(room)
         return
     tables, exists = reach_tables(str(out), storage)

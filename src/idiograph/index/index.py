@@ -31,7 +31,7 @@ from idiograph.index.candidates import Sketches, count_candidates, count_finalis
 from idiograph.index.filter import Filter, IndexedDocument
 from idiograph.index.passages import Hit, Passage
 from idiograph.index.quantize import QuantizedPatches, from_bytes, join_packed, score_all, vector_width
-from idiograph.index.tables import BROKEN, IndexState, IndexTables, end_to_end, new_change
+from idiograph.index.tables import BROKEN, WHOLE, IndexState, IndexTables, end_to_end, new_change
 from idiograph.loading import is_shipped, load, shipped_style
 from idiograph.recipe import IndexRecipe
 from idiograph.runner import Progress
@@ -51,12 +51,12 @@ T = TypeVar("T")
 class Index:
     """A finished index, opened with the style that made it. It shows one state until it changes itself or is reopened."""
 
-    def __init__(self, tables: IndexTables, style: Style) -> None:
-        self.tables, self.style, self.where = tables, style, tables.where
+    def __init__(self, tables: IndexTables, style: Style, part: str = WHOLE) -> None:
+        self.tables, self.style, self.where, self.part = tables, style, tables.where, part
         self.folder = Path(tables.where)
         self._embedded: tuple[tuple[str, ...], Patches] | None = None
         try:
-            self._state: IndexState = tables.state()
+            self._state: IndexState = tables.state(part)
             self._book = tables.codebook()
         except BROKEN as error:
             raise ArtifactError(f"index '{self.where}' is damaged; rebuild it: {MAKE}") from error
@@ -79,15 +79,21 @@ class Index:
 
     @classmethod
     def open(
-        cls, where: str | Path, style: Style | None = None, *, storage: Mapping[str, str] | None = None
+        cls,
+        where: str | Path,
+        style: Style | None = None,
+        *,
+        storage: Mapping[str, str] | None = None,
+        part: str = WHOLE,
     ) -> "Index":
         """Open a folder or an s3:// place; `storage` are LanceDB's options for the latter (keys, endpoint, region).
 
         Without a `style` the model is opened that the index was made with: the one that comes with the package, or a folder
-        that still lies where it lay.
+        that still lies where it lay. Of a `part` i/n only the documents of that part are there: nothing of the others is kept
+        in memory.
         """
         tables = open_tables(where, storage)
-        return cls(tables, style or style_of_index(tables))
+        return cls(tables, style or style_of_index(tables), part)
 
     @classmethod
     def build(
@@ -111,8 +117,8 @@ class Index:
         if style.folder and not is_shipped(style.folder):
             about["folder"] = str(style.folder.absolute() if style.folder.is_dir() else style.folder)
         with prepare_index(out, overwrite, storage) as (tables, room):
-            embedded = EmbeddedPassages(room / "passages.arrow", style.encoder.dim, waiting_dtype(recipe))
-            embedded.fill(documents, style, recipe, workers or EmbeddingWorkers(), progress)
+            embedded = EmbeddedPassages(room, style.encoder.dim, waiting_dtype(recipe))
+            embedded.fill(documents, style, recipe, placed_workers(workers, tables), progress)
             if not embedded.ids:
                 raise InputError("there is no document to index")
             book = learn_directions(embedded, recipe)
@@ -140,8 +146,8 @@ class Index:
     ) -> int:
         """Add documents; those that are there already are replaced. All of them or none. Returns the number of passages."""
         with self._writing() as room:
-            embedded = EmbeddedPassages(room / "passages.arrow", self.style.encoder.dim, waiting_dtype(self.recipe))
-            embedded.fill(documents, self.style, self.recipe, workers or EmbeddingWorkers(), progress)
+            embedded = EmbeddedPassages(room, self.style.encoder.dim, waiting_dtype(self.recipe))
+            embedded.fill(documents, self.style, self.recipe, placed_workers(workers, self.tables), progress)
             if embedded.documents:
                 append_passages(self.tables, embedded, self.recipe, self._book, self.about)
         self.refresh()
@@ -163,7 +169,7 @@ class Index:
 
     def refresh(self) -> None:
         """Show what is there now."""
-        self._state = self.tables.state()
+        self._state = self.tables.state(self.part)
         for name in ("passages", "patches", "documents", "owner", "_sketches", "_in_memory", "_derived"):
             self.__dict__.pop(name, None)
 
@@ -177,7 +183,7 @@ class Index:
         with locked_folder(self.folder):
             for left in self.folder.glob(f"{TEMPORARY}*"):
                 shutil.rmtree(left)  # of a run that was killed
-            with TemporaryDirectory(prefix=TEMPORARY, dir=self.folder) as room, change_folder(self.folder):
+            with TemporaryDirectory(prefix=TEMPORARY, dir=self.folder.resolve()) as room, change_folder(self.folder):
                 yield Path(room)
 
     @cached_property
@@ -274,6 +280,10 @@ class Index:
     @cached_property
     def _in_memory(self) -> tuple[QuantizedPatches, Ints]:
         """All vectors in the order in which they lie, and the place of each row among them."""
+        if self.part != WHOLE:
+            blocks = (self._state.offsets[at : at + 2048] for at in range(0, len(self), 2048))
+            parts = (self._unpack(self.tables.take(some, ["vectors"])["vectors"]) for some in blocks)
+            return join_packed(parts, self._count(), self._dim, self.recipe.dtype), np.arange(len(self))
         total = sum(int(np.asarray(batch["patches"]).sum()) for batch in self.tables.scan(["patches"]))
         parts = (self._unpack(batch["vectors"]) for batch in self.tables.scan(["vectors"]))
         return join_packed(parts, total, self._dim, self.recipe.dtype), self._state.offsets
@@ -309,9 +319,10 @@ class Index:
 
     def score_everything(self, asked: Patches) -> Floats:
         """`scores`, for texts that are embedded already."""
-        return self._exact(asked, np.arange(len(self)))
+        return self.score_many_rows(asked, np.arange(len(self)))
 
-    def _exact(self, asked: Patches, rows: Ints) -> Floats:
+    def score_many_rows(self, asked: Patches, rows: Ints) -> Floats:
+        """`score_rows` for any number of passages, some thousands at a time."""
         if self._count() * self._dim <= MAX_BYTES_IN_MEMORY and 4 * len(rows) >= len(self):
             self.load()
         scores = np.empty((len(asked), len(rows)), np.float32)
@@ -347,7 +358,7 @@ class Index:
     def _score_candidates(self, asked: Patches, allowed: Ints, depth: int, last: int) -> Iterator[tuple[Ints, Floats]]:
         """For each text the passages that were scored, and their scores."""
         if len(allowed) <= depth:
-            yield from ((allowed, found) for found in self._exact(asked, allowed))
+            yield from ((allowed, found) for found in self.score_many_rows(asked, allowed))
             return
         for at, (chosen, _) in enumerate(self.propose(asked, allowed, depth)):
             one, stored = asked.take([at]), self._read(chosen)
@@ -407,8 +418,7 @@ class Index:
         return self.search_many([text], k, only=index_without(only, exclude), exact=exact, depth=depth)[0]
 
     def refuse_empty(self) -> None:
-        if not len(self):
-            raise InputError(f"index '{self.where}' is empty; add documents: idiograph index CORPUS -o INDEX --add")
+        refuse_empty_index(self.where, len(self))
 
     def read_note(self, name: str) -> dict[str, Any] | None:
         """What `write_note` wrote; None if there is nothing, or nothing that is as it was written."""
@@ -449,6 +459,16 @@ def style_of_index(tables: IndexTables) -> Style:
 def index_without(only: Filter | None, documents: Sequence[str]) -> Filter:
     wanted = only or EVERYTHING
     return replace(wanted, exclude_documents=(*wanted.exclude_documents, *documents))
+
+
+def refuse_empty_index(where: str, passages: int) -> None:
+    if not passages:
+        raise InputError(f"index '{where}' is empty; add documents: idiograph index CORPUS -o INDEX --add")
+
+
+def placed_workers(workers: EmbeddingWorkers | None, tables: IndexTables) -> EmbeddingWorkers:
+    """Workers that know whether they see the temporary folder: for an index on s3:// it lies on this machine alone."""
+    return replace(workers or EmbeddingWorkers(), apart=tables.remote)
 
 
 def freeze_value(value: Any) -> Any:

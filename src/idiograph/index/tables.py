@@ -20,10 +20,12 @@ import numpy as np
 import pyarrow as pa
 
 from idiograph.errors import ArtifactError
+from idiograph.runner import bucket
 from idiograph.style.tokens import Ints
 
 SPANS, LOG, CODEBOOK, NOTES = "spans", "log", "codebook", "notes"
 REMOTE = "s3://"
+WHOLE = "1/1"  # the part of an index that is all of it
 BROKEN = (ValueError, OSError, RuntimeError, KeyError)
 TEXTS = pa.list_(pa.string())
 ALL_ROWS = 2**31 - 1  # LanceDB gives ten rows unless told
@@ -81,21 +83,40 @@ class IndexTables:
         rows = read_all_columns(self._db.open_table(CODEBOOK)).to_pylist()
         return {r["name"]: np.frombuffer(r["data"], "<f4").reshape(r["shape"]) for r in rows}
 
-    def state(self) -> IndexState:
-        """What is there now; later changes do not show until this is called again."""
+    def state(self, part: str = WHOLE) -> IndexState:
+        """What is there now; later changes do not show until this is called again. Of part i/n, the documents whose id falls
+        into it: all passages of a document are in one part, and so is everything that decides which of them are seen."""
         log = read_all_columns(self._db.open_table(LOG))
         spans = self._db.open_table(SPANS)
         if not log.num_rows:
             raise ArtifactError(f"index '{self.where}' was never finished")
         spans.checkout(max(log["spans"].to_pylist()))
         self._spans = spans
-        rows = read_all_columns(spans, COLUMNS_IN_MEMORY)
+        places, rows = self._rows_of(part)
         visible = np.flatnonzero(visible_rows(rows, log))
         by_id = pa.table({"id": rows["id"].take(visible), "at": visible}).sort_by("id")  # UTF-8 sorts as characters do
         order = np.asarray(by_id["at"])
         about = json.loads(log["about"][-1].as_py())
         changes = [row["change"] for row in log.to_pylist() if row["kind"] != "compact"]
-        return IndexState(rows.take(order), order.astype(np.int64), about, changes[-1])
+        return IndexState(rows.take(order), places[order], about, changes[-1])
+
+    def _rows_of(self, part: str) -> tuple[Ints, pa.Table]:
+        """Where the passages of a part lie, and what is known of each; of the rest the ids go by and no more."""
+        if part == WHOLE:
+            rows = read_all_columns(self._spans, COLUMNS_IN_MEMORY)
+            return np.arange(rows.num_rows), rows
+        wanted, of = map(int, part.split("/"))
+        found, first = [np.zeros(0, np.int64)], 0
+        for batch in self.scan(["doc_id"]):
+            coded = dictionary(batch["doc_id"])
+            mine = np.array([bucket(name, of) == wanted - 1 for name in coded.dictionary.to_pylist()], bool)
+            found.append(first + np.flatnonzero(mine[np.asarray(coded.indices)]))
+            first += batch.num_rows
+        places = np.concatenate(found)
+        blocks = [places[at : at + 2048] for at in range(0, len(places), 2048)]
+        parts = [self.take(block, COLUMNS_IN_MEMORY) for block in blocks]
+        empty = SPAN.empty_table().select(COLUMNS_IN_MEMORY)
+        return places, pa.concat_tables([empty, *parts]).combine_chunks()
 
     def take(self, offsets: Ints, columns: Sequence[str]) -> pa.Table:
         """Some columns of some passages, in the order asked for."""

@@ -17,7 +17,7 @@ from idiograph.pdf.article import read_paper
 from idiograph.pdf.glyphs import read_pages, read_properties
 from idiograph.pdf.tei_writer import to_tei
 from idiograph.recipe import ExtractRecipe
-from idiograph.runner import Failure, NeverStarted, ProcessLimits, ProcessPool
+from idiograph.runner import Failure, NeverStarted, ProcessLimits, process_pool
 
 STATUS = struct.Struct(">H")  # of an answer; what follows is TEI, or `reason: detail`
 
@@ -29,7 +29,7 @@ class EmbeddedExtractor:
         self.name = embedded_name()
         self.slots = 1 if recipe.runner == "inline" else recipe.workers or runner.cores()
         parse = partial(answer_request, max_pages=recipe.max_pages, max_bytes=recipe.max_bytes)
-        self.pool = ProcessPool(parse, self.slots, ProcessLimits(recipe.timeout, recipe.memory))
+        self.pool = process_pool(parse, self.slots, ProcessLimits(recipe.timeout, recipe.memory))
 
     def __call__(self, pdf: Path) -> Extraction:
         try:
