@@ -199,8 +199,8 @@ def test_a_file_that_comes_in_addition_is_noticed(kinds, tmp_path):
 def test_an_index_that_was_changed_is_sealed_again(kinds):
     folder, _, _ = kinds["index"]
     listed = json.loads((folder / MANIFEST).read_text())["files"]
-    assert {name for name in listed if name.startswith("log.lance/_versions")} >= {
-        path.relative_to(folder).as_posix() for path in (folder / "log.lance" / "_versions").iterdir()
+    assert {name for name in listed if name.startswith("spans/")} == {
+        path.relative_to(folder).as_posix() for path in (folder / "spans").iterdir()
     }
 
 

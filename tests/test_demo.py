@@ -36,6 +36,21 @@ def test_the_page_names_writers_ratios_probabilities_and_passages(made):
     assert f"Cllr = {made.cllr:.3f}" in page
 
 
+def test_the_page_opens_with_one_case_then_the_others_then_the_methods(made):
+    page = made.page.read_text(encoding="utf-8")
+    said = (
+        "Who wrote it?",
+        "How sure?",
+        "What says so?",
+        "How often is that right?",
+        "The other eleven",
+        "Which method?",
+    )
+    places = [page.index(each) for each in said]
+    assert places == sorted(places)
+    assert any(asked.says and f"asked about: {asked.says}." in page for asked in made.asked)
+
+
 def test_what_the_ratios_promise_stands_beside_what_came_true(made):
     page = made.page.read_text(encoding="utf-8")
     promised, asked, right = re.search(r"promise ([\d.]+) right first candidates in (\d+); (\d+) are", page).groups()

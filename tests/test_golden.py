@@ -1,7 +1,7 @@
 """What the whole line writes, kept as checksums: a change of the code that is meant to change no output changes none here.
 
 Everything is typed as a person types it. Times, versions and fingerprints are left out, numbers are rounded to
-`DIGITS`, Parquet and Lance tables are compared by their rows, weights by the size and spread of each tensor.
+`DIGITS`, Parquet tables and those of an index are compared by their rows, weights by the size and spread of each tensor.
 
     IDIOGRAPH_GOLDEN=write .venv/bin/python -m pytest tests/test_golden.py -m slow     # new checksums
     IDIOGRAPH_GOLDEN_KEEP=/tmp/after .venv/bin/python -m pytest …                      # keep what they are of, for `diff -r`
@@ -23,7 +23,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import lancedb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -35,6 +34,7 @@ log = logging.getLogger("golden")  # the seconds of each step: --log-cli-level=i
 EXPECTED = Path(__file__).with_name("golden.json")
 DIGITS = 4  # of a number; other processors and thread counts differ from the sixth on
 ZERO = 1e-6  # what is nearer to 0 is rounding
+PASSAGES = "spans"  # a folder of an index, whose files have the names of changes
 
 STEADY_ENVIRONMENT = {  # one thread, and the instructions that every machine of the last ten years has
     "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false",
@@ -158,11 +158,11 @@ def run_step(step: Step, work: Path, kept: Path) -> None:
 
 
 def times_of_change(folder: Path) -> dict[Path, int]:
-    """Each file that is not hidden, or each Lance table as a whole, and when it was last changed."""
+    """Each file that is not hidden, or the passages of an index as a whole, and when it was last changed."""
     found: dict[Path, int] = {}
     for path in sorted(folder.rglob("*")):
         if path.is_file() and not any(part.startswith(".") for part in path.relative_to(folder).parts):
-            unit = next((parent for parent in path.parents if parent.suffix == ".lance"), path)
+            unit = next((parent for parent in path.parents if parent.name == PASSAGES), path)
             found[unit] = max(found.get(unit, 0), path.stat().st_mtime_ns)
     return found
 
@@ -208,7 +208,7 @@ def write_expected(found: Mapping[str, Mapping[str, str]]) -> None:
 
 
 def normalise(path: Path) -> str:
-    return mask_volatile(READERS.get(path.suffix, read_text)(path))
+    return mask_volatile((read_passages if path.is_dir() else READERS.get(path.suffix, read_text))(path))
 
 
 def mask_volatile(text: str) -> str:
@@ -271,10 +271,9 @@ def read_parquet(path: Path) -> str:
     return show_table(pq.ParquetFile(path).read())
 
 
-def read_lance(path: Path) -> str:
-    table = lancedb.connect(path.parent).open_table(path.stem)
-    rows = table.to_arrow()
-    return show_table(rows.sort_by("id") if "id" in rows.column_names else rows)
+def read_passages(folder: Path) -> str:
+    tables = [pa.ipc.open_file(path).read_all() for path in sorted(folder.iterdir())]
+    return show_table(pa.concat_tables(tables).sort_by("id"))
 
 
 def show_table(table: pa.Table) -> str:
@@ -343,7 +342,7 @@ READERS: dict[str, Callable[[Path], str]] = {
     ".html": read_page,
     ".svg": read_figure,
     ".parquet": read_parquet,
-    ".lance": read_lance,
+    ".arrow": lambda path: show_table(pa.ipc.open_file(path).read_all()),
     ".npz": read_arrays,
     ".zip": read_archive,
     ".safetensors": read_weights,

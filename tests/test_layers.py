@@ -57,7 +57,7 @@ ONLY_IN = {
     "ray": {"runner", "neural.training.distributed"},
     "onnxruntime": {"encoder"},
     "tokenizers": {"encoder", "text.subwords"},
-    "lancedb": {"index.tables"},
+    "lancedb": {"index.remote"},
     "jinja2": {"html"},
 }
 

@@ -447,3 +447,20 @@ def test_what_is_kept_beside_a_sealed_folder_is_part_of_it_and_has_its_own_check
         read_sealed_json(path, "make it")
     with pytest.raises(ArtifactError, match="the content of calibration.json has changed"):
         read_manifest(folder, "model", "make it")
+
+
+def test_what_follows_from_files_is_worked_out_anew_when_one_of_them_changes(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path / "home"))
+    monkeypatch.setattr("idiograph.checksums.is_settled", lambda _: True)  # however young
+    folder, asked = tmp_path / "folder", list[str]()
+    folder.mkdir()
+
+    def derive() -> str:
+        asked.append((folder / "a").read_text())
+        return asked[-1].upper()
+
+    for text in ("x", "yy"):
+        (folder / "a").write_text(text)
+        for _ in range(2):
+            assert checksums.remember_derived(folder, ["a"], derive, "tests") == text.upper()
+    assert asked == ["x", "yy"]

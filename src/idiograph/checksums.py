@@ -10,7 +10,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -20,6 +20,7 @@ from uuid import uuid4
 MANIFEST = "manifest.json"
 COMPILED = "__pycache__"  # Python puts it beside the code that travels with a model
 SECONDS_UNTIL_SETTLED = 2.0  # a file that is younger may change once more within one tick of its clock
+CHECKSUMS = "checked"  # what the user's cache calls the checksums of folders
 THREADS = 8  # that read at once; more than a disk has use for
 Files = Mapping[str, Mapping[str, Any]]  # name → sha256, bytes and, where that says something, rows
 Stamp = tuple[int, int, int, int]
@@ -153,26 +154,38 @@ def is_settled(stamp: Stamp) -> bool:
     return time.time() - max(stamp[1:3]) / 1e9 > SECONDS_UNTIL_SETTLED
 
 
-def memory_of(folder: Path) -> Path:
+def remember_derived(folder: Path, names: Sequence[str], derive: Callable[[], str], what: str) -> str:
+    """What follows from some files of a folder alone: worked out once, and remembered until one of them changes."""
+    stamps = {name: stamp for name in names if (stamp := stamp_of(folder / name))}
+    memory = remembered_files(folder, what)
+    if stamps and all(memory.get(name, [])[:4] == list(stamp) for name, stamp in stamps.items()):
+        return str(memory[names[0]][4])
+    found = derive()
+    if len(stamps) == len(names) and all(map(is_settled, stamps.values())):
+        remember_files(folder, {name: [*stamp, found] for name, stamp in stamps.items()}, what)
+    return found
+
+
+def memory_of(folder: Path, what: str = CHECKSUMS) -> Path:
     """The file in the user's cache that remembers what was found in a folder."""
     name = hashlib.sha256(os.fsencode(folder.resolve())).hexdigest()[:32]
-    return Path.home() / ".cache" / "idiograph" / "checked" / f"{name}.json"
+    return Path.home() / ".cache" / "idiograph" / what / f"{name}.json"
 
 
-def remembered_files(folder: Path) -> dict[str, Any]:
+def remembered_files(folder: Path, what: str = CHECKSUMS) -> dict[str, Any]:
     """What an earlier opening found; nothing if that cannot be read."""
     try:
-        found = json.loads(memory_of(folder).read_text(encoding="utf-8"))
+        found = json.loads(memory_of(folder, what).read_text(encoding="utf-8"))
     except (OSError, ValueError, RuntimeError):  # a user without a home directory
         return {}
     right = isinstance(found, dict) and all(isinstance(each, list) and len(each) == 5 for each in found.values())
     return found if right else {}
 
 
-def remember_files(folder: Path, found: Mapping[str, Any]) -> None:
+def remember_files(folder: Path, found: Mapping[str, Any], what: str = CHECKSUMS) -> None:
     """Keep what was found. Where there is no place for it, the contents are read again next time."""
     try:
-        path = memory_of(folder)
+        path = memory_of(folder, what)
         path.parent.mkdir(parents=True, exist_ok=True)
         partial = path.with_suffix(f".{uuid4().hex}")
         partial.write_text(json.dumps(found), encoding="utf-8")

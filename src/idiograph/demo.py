@@ -30,7 +30,7 @@ from idiograph.store import timestamp
 from idiograph.style.model import Style
 from idiograph.types import Document
 
-GRAINS = ("whole", "ngram:1", "ngram:2", "ngram:3", "word", "auto")
+GRAINS = ("whole", "ngram:1", "ngram:2", "ngram:3", "auto")
 BASELINES = ("bm25", "delta", "ngrams")
 SHOWN = ("R@20", "Hit@1", "nDCG@20", "triplet accuracy")
 
@@ -45,6 +45,7 @@ class Asked:
     text: str
     rank: int
     first: Candidate
+    says: str = ""  # how often such an answer is right
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,8 @@ def attribute_questions(documents: Sequence[Document], folder: Path, style: Styl
         answer = attribute(document.text, index, k=100, unknown=0.0)  # the reader is told that all writers are indexed
         rank = 1 + [set(c.authors) for c in answer.candidates].index(set(document.author_set))
         writer = document.authors[0].name
-        answers.append(Asked(document.title, document.domains[0], writer, document.text, rank, answer.candidates[0]))
+        first, says = answer.candidates[0], answer.check.sentence if answer.check else ""
+        answers.append(Asked(document.title, document.domains[0], writer, document.text, rank, first, says))
     return tuple(answers)
 
 

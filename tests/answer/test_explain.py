@@ -81,7 +81,7 @@ def test_an_empty_or_damaged_index_is_refused(index, style, tmp_path):
     index.delete(sorted({p.doc_id for p in index.passages}))
     with pytest.raises(InputError, match="is empty"):
         attribute(ESSAYS[30].text, index)
-    shutil.rmtree(index.folder / "spans.lance")
+    shutil.rmtree(index.folder / "spans")
     with pytest.raises(ArtifactError, match="is damaged .*make it again: idiograph index"):
         Index.open(index.folder, style)
     with pytest.raises(InputError, match="no document to index"):

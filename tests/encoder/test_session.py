@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from idiograph.encoder.session import GRAPH_FILE, count_positions, start_session
+from idiograph.encoder.session import CPU, CUDA, GRAPH_FILE, choose_providers, count_positions, start_session
 from idiograph.encoder.weights import SHIPPED_BUILD
 from idiograph.errors import ModelError
 
@@ -33,6 +33,11 @@ def test_weights_that_do_not_fit_the_graph_are_an_error_in_one_line():
 
 def test_a_padding_token_within_a_text_takes_no_position():
     assert count_positions(np.array([[0, 5, 1, 6, 2, 1]]), pad=1).tolist() == [[2, 3, 1, 4, 5, 1]]
+
+
+def test_a_gpu_is_used_where_the_installed_onnxruntime_knows_one():
+    assert choose_providers(["TensorrtExecutionProvider", CUDA, CPU]) == [CUDA, CPU]
+    assert choose_providers(["AzureExecutionProvider", CPU]) == [CPU]
 
 
 def test_it_runs_on_one_thread_where_others_do():

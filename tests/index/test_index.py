@@ -25,7 +25,8 @@ from idiograph.index.filter import Filter, IndexedDocument
 from idiograph.index.index import Index
 from idiograph.index.passages import index_passages, spread_passages
 from idiograph.index.quantize import WIDTHS, from_bytes, pack_vectors, score_all, to_bytes, vector_width
-from idiograph.index.tables import is_stale, visible_rows
+from idiograph.index.remote import is_stale
+from idiograph.index.tables import visible_rows
 from idiograph.recipe import IndexRecipe
 from idiograph.store import locked_folder
 from idiograph.style.patches import Patches, unit_vectors
@@ -375,14 +376,29 @@ def test_an_index_in_a_place_that_cannot_be_written_is_refused(tmp_path, style):
         Index.build(ESSAYS[:2], tmp_path / "file" / "index", style)
 
 
-@pytest.mark.parametrize("harm", ["log.lance", "spans.lance", "codebook.lance"])
+@pytest.mark.parametrize("harm", ["log.jsonl", "spans", "codebook.arrow"])
 def test_a_broken_folder_is_told_in_one_line(index, style, harm):
-    for path in (index.folder / harm).rglob("*"):
+    for path in [index.folder / harm, *(index.folder / harm).rglob("*")]:
         if path.is_file():
             path.write_bytes(b"broken")
     with pytest.raises(ArtifactError, match="is damaged .*make it again: idiograph index") as caught:
         Index.open(index.folder, style)
     assert "\n" not in str(caught.value)
+
+
+def test_an_index_in_tables_of_lancedb_is_refused(index, style):
+    (index.folder / "spans.lance").mkdir()
+    with pytest.raises(ArtifactError, match="made by an earlier idiograph, with LanceDB; rebuild it: idiograph index"):
+        Index.open(index.folder, style)
+
+
+def test_who_has_an_index_open_reads_it_as_it_was_though_another_run_compacts_it(index, style):
+    opened, first = Index.open(index.folder, style), index.documents[0].id
+    before = [passage.text for passage in index.passages]
+    index.delete([first])
+    index.compact()
+    assert [passage.text for passage in opened.passages] == before
+    assert first not in {d.id for d in index.documents}
 
 
 def test_passages_of_a_change_that_never_ended_are_not_there(index, style, tmp_path):
@@ -392,16 +408,14 @@ def test_passages_of_a_change_that_never_ended_are_not_there(index, style, tmp_p
     embedded.fill([ESSAYS[40]], style, index.recipe, EmbeddingWorkers())
     before = index.passages
     (index.folder / ".changing").touch()
-    index.tables.append(passage_rows(embedded, "20200101T000000000000-dead", index.recipe, {}))
+    index.tables.append("never-ended", passage_rows(embedded, "never-ended", index.recipe, {}))
     index.refresh()
     assert index.passages == before
     index.delete([ESSAYS[0].id])
     assert ESSAYS[40].id not in {p.doc_id for p in index.passages}
     index.compact()
-    assert index.tables.latest()
-    assert ESSAYS[40].text[:60].encode() not in b"".join(
-        p.read_bytes() for p in index.folder.rglob("*.lance") if p.is_file()
-    )
+    (left,) = (index.folder / "spans").iterdir()
+    assert ESSAYS[40].text[:60].encode() not in left.read_bytes()
 
 
 def test_the_last_change_that_touched_a_document_counts():

@@ -24,8 +24,15 @@ def check_texts(*paths: Path) -> None:
 
 def check_folder(path: str | Path, kind: str) -> None:
     """A finished folder of this kind; a place on a server is asked only when it is opened."""
-    if not str(path).startswith(REMOTE):
+    if not check_remote(path):
         read_manifest(Path(path), kind, MAKE[kind])
+
+
+def check_remote(place: str | Path) -> bool:
+    """Is it a place on a server? Then the library that reaches it must be there."""
+    if remote := str(place).startswith(REMOTE):
+        require_library("lancedb", f"an index under {REMOTE}")
+    return remote
 
 
 def check_triplets(*paths: Path) -> None:
@@ -66,7 +73,7 @@ def check_training_output(folder: Path, overwrite: bool) -> None:
 
 def check_output(target: str | Path, overwrite: bool) -> None:
     """A folder that can be written: new, empty, or ours and to be replaced."""
-    if not str(target).startswith(REMOTE):
+    if not check_remote(target):
         check_free(Path(target), overwrite)
 
 

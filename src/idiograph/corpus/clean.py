@@ -6,8 +6,6 @@
 import re
 from unicodedata import is_normalized, normalize
 
-import ftfy
-
 from idiograph.corpus.citations import Citations, apply_citation_policy, check_citation_policy, mark_printed
 
 # ftfy takes half a second for a megabyte. All that it can repair has one of these signs, and most lines have none:
@@ -73,6 +71,8 @@ def repair(text: str) -> str:
 
 def _repair_line(line: str) -> str:
     if _SUSPECT.search(line):
+        import ftfy
+
         line = _BIDI.sub("", _CONTROLS.sub("", ftfy.fix_text(line)))
     return line if line.isascii() else _DOUBLE_QUOTES.sub('"', _SINGLE_QUOTES.sub("'", line))
 

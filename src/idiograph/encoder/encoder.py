@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from idiograph.checksums import remember_derived
 from idiograph.encoder.pieces import Pieces, read_pieces
 from idiograph.encoder.session import CUDA, run_session, start_session
 from idiograph.encoder.weights import SHIPPED_BUILD, Arrays, check_build, full, graph_weights, read_json, read_weights
@@ -28,6 +29,7 @@ BATCH_TOKENS = 1024  # padded tokens in one pass: what lies in the caches of a c
 BATCH_TOKENS_ON_GPU = 32768
 RESERVED = 2  # places from which RoBERTa counts
 PAD = "<pad>"
+FINGERPRINTED_FILES = ("model.safetensors", "1_Wording/model.safetensors", "tokenizer.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,9 @@ class OnnxEncoder:
 
     @cached_property
     def _fingerprint(self) -> str:
+        return remember_derived(self.folder, FINGERPRINTED_FILES, self._read_fingerprint, "fingerprints")
+
+    def _read_fingerprint(self) -> str:
         return fingerprint_model(read_weights(self.folder), self.tokenizer.get_vocab())
 
     @cached_property

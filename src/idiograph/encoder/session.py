@@ -28,14 +28,24 @@ def start_session(weights: Arrays, threads: int | None = None) -> "InferenceSess
     options.inter_op_num_threads = 1
     options.log_severity_level = ERRORS_ONLY
     options.enable_mem_pattern = False  # shapes change from batch to batch
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")  # who waits takes no processor time
     values = {name: ort.OrtValue.ortvalue_from_numpy(array) for name, array in weights.items()}
     options.add_external_initializers(list(values), list(values.values()))
-    providers = [CUDA, CPU] if CUDA in ort.get_available_providers() else [CPU]
     try:
+        providers = choose_providers(ort.get_available_providers())
         return ort.InferenceSession(GRAPH_FILE.read_bytes(), options, providers=providers)
     except Exception as error:  # the library raises kinds of its own, with Exception above them
         first = str(error).strip().splitlines()[0]
         raise ModelError(f"the graph of the model cannot be run: {first}; install idiograph again") from error
+
+
+def choose_providers(available: Sequence[str]) -> list[str]:
+    """Who runs the graph, the first that can: a GPU of CUDA where the installed build of onnxruntime knows one.
+
+    >>> choose_providers(["CPUExecutionProvider"])
+    ['CPUExecutionProvider']
+    """
+    return [name for name in (CUDA, CPU) if name in available]
 
 
 def allowed_threads() -> int:

@@ -20,7 +20,8 @@ from idiograph.errors import ArtifactError, InputError, ServiceError
 from idiograph.index.candidates import sketches
 from idiograph.index.passages import Passage, passage_blocks
 from idiograph.index.quantize import QuantizedPatches, from_bytes, pack_vectors, to_bytes
-from idiograph.index.tables import BROKEN, REMOTE, SPAN, IndexTables, new_change
+from idiograph.index.remote import REMOTE, RemoteTables
+from idiograph.index.tables import BROKEN, FIRST_EDITION, SPAN, FolderTables, IndexTables, new_change
 from idiograph.recipe import IndexRecipe
 from idiograph.runner import Failure, Progress, Workers
 from idiograph.seeded import hash_text
@@ -204,17 +205,19 @@ def open_tables(where: str | Path, storage: Mapping[str, str] | None) -> IndexTa
     """The tables of an index that is there; says what is wrong if it is not."""
     if not str(where).startswith(REMOTE):
         read_manifest(Path(where), "index", MAKE)
-        return IndexTables(where)
+        if (Path(where) / FIRST_EDITION).exists():
+            raise ArtifactError(f"index '{where}' was made by an earlier idiograph, with LanceDB; rebuild it: {MAKE}")
+        return FolderTables(where)
     tables, exists = reach_tables(str(where), storage)
     if not exists:
         raise ArtifactError(f"there is no index at '{where}'; make one: {MAKE}")
     return tables
 
 
-def reach_tables(where: str, storage: Mapping[str, str] | None) -> tuple[IndexTables, bool]:
+def reach_tables(where: str, storage: Mapping[str, str] | None) -> tuple[RemoteTables, bool]:
     """A remote place, and whether there is an index; says so if it cannot be reached."""
     try:
-        tables = IndexTables(where, storage)
+        tables = RemoteTables(where, storage)
         return tables, tables.has_tables()
     except BROKEN as error:
         reason = " ".join(str(error).split())[:200]
@@ -230,7 +233,7 @@ def prepare_index(
     """Tables to fill, and a folder for temporary files. On disk the index appears only if the body ends well."""
     if not str(out).startswith(REMOTE):
         with draft(Path(out), overwrite) as folder, TemporaryDirectory(prefix=TEMPORARY, dir=folder.resolve()) as room:
-            yield IndexTables(folder), Path(room)
+            yield FolderTables(folder), Path(room)
         return
     tables, exists = reach_tables(str(out), storage)
     if exists and not overwrite:
@@ -270,7 +273,7 @@ def append_passages(
 ) -> None:
     """Append the passages of a file of embedded ones, then make them visible at once."""
     change = new_change()
-    version = tables.append(passage_rows(embedded, change, recipe, book)) if embedded.ids else tables.latest()
+    version = tables.append(change, passage_rows(embedded, change, recipe, book)) if embedded.ids else tables.latest()
     tables.commit(change, "add", about, embedded.bare, version)
 
 

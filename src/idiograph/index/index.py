@@ -31,6 +31,7 @@ from idiograph.index.candidates import Sketches, count_candidates, count_finalis
 from idiograph.index.filter import Filter, IndexedDocument
 from idiograph.index.passages import Hit, Passage
 from idiograph.index.quantize import QuantizedPatches, from_bytes, join_packed, score_all, vector_width
+from idiograph.index.remote import RemoteTables
 from idiograph.index.tables import BROKEN, WHOLE, IndexState, IndexTables, end_to_end, new_change
 from idiograph.loading import is_shipped, load, shipped_style
 from idiograph.recipe import IndexRecipe
@@ -422,7 +423,7 @@ class Index:
 
     def read_note(self, name: str) -> dict[str, Any] | None:
         """What `write_note` wrote; None if there is nothing, or nothing that is as it was written."""
-        if self.tables.remote:
+        if isinstance(self.tables, RemoteTables):
             return self.tables.read_note(name)
         path = self.folder / NOTES / f"{name}.json"
         try:
@@ -432,7 +433,7 @@ class Index:
 
     def write_note(self, name: str, value: Mapping[str, Any]) -> None:
         """Keep something learned from the index in it, as JSON; where that cannot be written it is learned anew."""
-        if self.tables.remote:
+        if isinstance(self.tables, RemoteTables):
             self.tables.write_note(name, value)
             return
         with suppress(OSError):

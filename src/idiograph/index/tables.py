@@ -1,19 +1,19 @@
-"""Where an index lies: LanceDB tables in a folder or under s3://. The only place that talks to LanceDB.
+"""Where an index lies: Arrow files in a folder, a file for the passages of each change, and a log of the changes.
 
-`spans` holds passages with their packed vectors, `log` one row a change, `codebook` the directions that vectors keep.
-A change first appends its passages, each marked with the change's name, in one commit, and then one row to the log. Only
-what the log names is there: a kill before that row leaves the old state, one after it the new state. Of a document that
-several changes touch, the last one in the log counts. The log also says which version of `spans` belongs to it, so that a
-reader sees one state, whatever is written meanwhile. Rows that nobody sees any more go when the index is compacted.
+A change first writes its passages, each marked with the change's name, and then its line in the log. Only what the log names
+is there: a kill before that line leaves the old state, one after it the new state. Of a document that several changes touch,
+the last one in the log counts. A file is never changed once it is written, so a reader sees one state, whatever is written
+meanwhile. Rows that nobody sees any more, and files of changes that never ended, go when the index is compacted.
+
+Under `s3://` the same tables are kept by LanceDB: `remote`.
 """
 
 import json
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 from uuid import uuid4
 
 import numpy as np
@@ -21,15 +21,15 @@ import pyarrow as pa
 
 from idiograph.errors import ArtifactError
 from idiograph.runner import bucket
+from idiograph.store import read_ledger, write_ledger
 from idiograph.style.tokens import Ints
 
-SPANS, LOG, CODEBOOK, NOTES = "spans", "log", "codebook", "notes"
-REMOTE = "s3://"
+SPANS, LOG, CODEBOOK = "spans", "log.jsonl", "codebook.arrow"
+FIRST_EDITION = "spans.lance"  # in the folder of an index that LanceDB wrote
 WHOLE = "1/1"  # the part of an index that is all of it
+ROWS_TAKEN = 2048  # at once, of a part
 BROKEN = (ValueError, OSError, RuntimeError, KeyError)
 TEXTS = pa.list_(pa.string())
-ALL_ROWS = 2**31 - 1  # LanceDB gives ten rows unless told
-ORPHAN_AGE = timedelta(days=1)  # how long another machine may take between its passages and its row in the log
 
 SPAN = pa.schema(
     [(name, pa.string()) for name in ("id", "doc_id", "change", "title", "text", "lang")]
@@ -41,8 +41,8 @@ ENTRY = pa.schema(
     [("change", pa.string()), ("kind", pa.string()), ("gone", TEXTS), ("spans", pa.int64()), ("about", pa.string())]
 )
 BOOK = pa.schema([("name", pa.string()), ("shape", pa.list_(pa.int64())), ("data", pa.large_binary())])
-NOTE = pa.schema([("name", pa.string()), ("value", pa.string())])
 COLUMNS_IN_MEMORY = [name for name in SPAN.names if name not in ("vectors", "text")]
+PlacedRows = tuple[Ints, pa.Table]  # where passages lie in `spans`, and what is known of each
 
 
 @dataclass(frozen=True)
@@ -55,131 +55,181 @@ class IndexState:
     version: str
 
 
-class IndexTables:
-    """The tables of one index."""
+class IndexTables(Protocol):
+    """The tables of one index, wherever they lie."""
 
-    def __init__(self, where: str | Path, storage: Mapping[str, str] | None = None) -> None:
-        import lancedb  # takes more than a second, which nobody waits for who only compares texts
-
-        self.where = str(where)
-        self.remote = self.where.startswith(REMOTE)
-        self.storage = dict(storage or {})
-        self._db = lancedb.connect(self.where, storage_options=self.storage or None)
-        self._spans: Any = None
-
-    def has_tables(self) -> bool:
-        """Is there an index at all? Asks the store, which may refuse."""
-        return LOG in self._db.list_tables().tables
+    where: str
+    remote: bool
+    storage: Mapping[str, str]  # how a server is reached
 
     def create(self, codebook: Mapping[str, np.ndarray]) -> None:
         """Empty tables; `codebook` is kept for good."""
-        for name, schema in ((SPANS, SPAN), (CODEBOOK, BOOK), (LOG, ENTRY)):
-            self._db.create_table(name, schema=schema, mode="overwrite")
-        rows = [{"name": n, "shape": a.shape, "data": a.astype("<f4").tobytes()} for n, a in codebook.items()]
-        if rows:
-            self._db.open_table(CODEBOOK).add(pa.Table.from_pylist(rows, BOOK))
+        ...
 
-    def codebook(self) -> dict[str, np.ndarray]:
-        rows = read_all_columns(self._db.open_table(CODEBOOK)).to_pylist()
-        return {r["name"]: np.frombuffer(r["data"], "<f4").reshape(r["shape"]) for r in rows}
+    def codebook(self) -> dict[str, np.ndarray]: ...
 
     def state(self, part: str = WHOLE) -> IndexState:
         """What is there now; later changes do not show until this is called again. Of part i/n, the documents whose id falls
         into it: all passages of a document are in one part, and so is everything that decides which of them are seen."""
-        log = read_all_columns(self._db.open_table(LOG))
-        spans = self._db.open_table(SPANS)
-        if not log.num_rows:
-            raise ArtifactError(f"index '{self.where}' was never finished")
-        spans.checkout(max(log["spans"].to_pylist()))
-        self._spans = spans
-        places, rows = self._rows_of(part)
-        visible = np.flatnonzero(visible_rows(rows, log))
-        by_id = pa.table({"id": rows["id"].take(visible), "at": visible}).sort_by("id")  # UTF-8 sorts as characters do
-        order = np.asarray(by_id["at"])
-        about = json.loads(log["about"][-1].as_py())
-        changes = [row["change"] for row in log.to_pylist() if row["kind"] != "compact"]
-        return IndexState(rows.take(order), places[order], about, changes[-1])
-
-    def _rows_of(self, part: str) -> tuple[Ints, pa.Table]:
-        """Where the passages of a part lie, and what is known of each; of the rest the ids go by and no more."""
-        if part == WHOLE:
-            rows = read_all_columns(self._spans, COLUMNS_IN_MEMORY)
-            return np.arange(rows.num_rows), rows
-        wanted, of = map(int, part.split("/"))
-        found, first = [np.zeros(0, np.int64)], 0
-        for batch in self.scan(["doc_id"]):
-            coded = dictionary(batch["doc_id"])
-            mine = np.array([bucket(name, of) == wanted - 1 for name in coded.dictionary.to_pylist()], bool)
-            found.append(first + np.flatnonzero(mine[np.asarray(coded.indices)]))
-            first += batch.num_rows
-        places = np.concatenate(found)
-        blocks = [places[at : at + 2048] for at in range(0, len(places), 2048)]
-        parts = [self.take(block, COLUMNS_IN_MEMORY) for block in blocks]
-        empty = SPAN.empty_table().select(COLUMNS_IN_MEMORY)
-        return places, pa.concat_tables([empty, *parts]).combine_chunks()
+        ...
 
     def take(self, offsets: Ints, columns: Sequence[str]) -> pa.Table:
         """Some columns of some passages, in the order asked for."""
-        if not len(offsets):
-            return SPAN.empty_table().select(list(columns))
-        unique, back = np.unique(offsets, return_inverse=True)
-        found = self._spans.take_offsets(unique.tolist()).select(list(columns)).to_arrow()
-        return found.take(back)
+        ...
 
     def scan(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """Some columns of every row of `spans`, seen or not, in the order in which they lie."""
-        query = self._spans.search().select(list(columns)).limit(ALL_ROWS)
-        yield from query.to_batches(batch_size=2048)
+        ...
 
-    def append(self, batches: Iterator[pa.RecordBatch]) -> int:
-        """Write passages in one commit; nobody sees them before `commit`. Returns the version to commit."""
-        spans = self._db.open_table(SPANS)
-        spans.add(pa.RecordBatchReader.from_batches(SPAN, batches))
-        return int(spans.version)
+    def append(self, change: str, batches: Iterable[pa.RecordBatch]) -> int:
+        """Write passages; nobody sees them before `commit`, which is given what this returns."""
+        ...
 
     def commit(self, change: str, kind: str, about: Mapping[str, Any], gone: Sequence[str], spans: int) -> None:
         """Make a change visible."""
-        row = {"change": change, "kind": kind, "gone": list(gone), "spans": spans, "about": json.dumps(about)}
-        self._db.open_table(LOG).add(pa.Table.from_pylist([row], ENTRY))
+        ...
 
     def latest(self) -> int:
-        """The version of `spans` that a change without passages commits."""
-        return int(self._db.open_table(SPANS).version)
+        """What a change without passages commits."""
+        ...
 
     def compact(self, about: Mapping[str, Any]) -> None:
-        """Remove the rows that nobody sees, and the versions before this one."""
-        spans, log = self._db.open_table(SPANS), read_all_columns(self._db.open_table(LOG))
-        rows = read_all_columns(spans, ["change", "doc_id"])
-        known = set(log["change"].to_pylist())
-        hidden = rows.filter(pa.array(~visible_rows(rows, log)))
-        pairs = {(r["change"], r["doc_id"]) for r in hidden.to_pylist()}
-        for change in sorted({c for c, _ in pairs}):
-            if change in known or not self.remote or is_stale(change):
-                documents = sorted(d for c, d in pairs if c == change)
-                for at in range(0, len(documents), 500):
-                    named = ", ".join(map(quote_value, documents[at : at + 500]))
-                    spans.delete(f"change = {quote_value(change)} AND doc_id IN ({named})")
-        spans.optimize(cleanup_older_than=timedelta(days=36_500))
-        self.commit(new_change(), "compact", about, (), int(spans.version))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # LanceDB warns of readers of the old versions; so do our docs
-            age = ORPHAN_AGE if self.remote else timedelta(0)
-            spans.optimize(cleanup_older_than=age, delete_unverified=not self.remote)
-
-    def read_note(self, name: str) -> Any | None:
-        if NOTES not in self._db.list_tables().tables:
-            return None
-        rows = [r for r in read_all_columns(self._db.open_table(NOTES)).to_pylist() if r["name"] == name]
-        return json.loads(rows[-1]["value"]) if rows else None
-
-    def write_note(self, name: str, value: Any) -> None:
-        table = self._db.create_table(NOTES, schema=NOTE, exist_ok=True)
-        table.add(pa.Table.from_pylist([{"name": name, "value": json.dumps(value, default=str)}], NOTE))
+        """Remove the rows that nobody sees, and what changes left that never ended."""
+        ...
 
 
-def read_all_columns(table: Any, columns: Sequence[str] | None = None) -> pa.Table:
-    query = table.search().limit(ALL_ROWS)
-    return (query.select(list(columns)) if columns else query).to_arrow()
+class FolderTables:
+    """The tables of an index in a folder."""
+
+    remote = False
+
+    def __init__(self, where: str | Path) -> None:
+        self.where, self._folder = str(where), Path(where)
+        self.storage: Mapping[str, str] = {}
+        self._batches: list[pa.RecordBatch] = []  # of `spans`; mapped, and read from the disk where they are looked at
+
+    def create(self, codebook: Mapping[str, np.ndarray]) -> None:
+        (self._folder / SPANS).mkdir()
+        rows = [{"name": n, "shape": a.shape, "data": a.astype("<f4").tobytes()} for n, a in codebook.items()]
+        write_arrow(self._folder / CODEBOOK, BOOK, pa.Table.from_pylist(rows, BOOK).to_batches())
+        write_ledger(self._folder / LOG, ())
+
+    def codebook(self) -> dict[str, np.ndarray]:
+        rows = pa.Table.from_batches(read_arrow(self._folder / CODEBOOK), BOOK).to_pylist()
+        return {r["name"]: np.frombuffer(r["data"], "<f4").reshape(r["shape"]) for r in rows}
+
+    def state(self, part: str = WHOLE) -> IndexState:
+        log = self._log()
+        self._batches = self._committed(log)
+        if part != WHOLE:
+            return state_of(rows_of_part(self, part), log_table(log), self.where)
+        rows = select_columns(self._batches, COLUMNS_IN_MEMORY)
+        return state_of((np.arange(rows.num_rows), rows), log_table(log), self.where)
+
+    def take(self, offsets: Ints, columns: Sequence[str]) -> pa.Table:
+        unique, back = np.unique(offsets, return_inverse=True)
+        ends = np.cumsum([batch.num_rows for batch in self._batches])
+        found: list[pa.RecordBatch] = []
+        for at in np.unique(np.searchsorted(ends, unique, side="right")).tolist():
+            batch, first = self._batches[at], ends[at] - self._batches[at].num_rows
+            wanted = unique[(unique >= first) & (unique < ends[at])] - first
+            found.append(batch.select(list(columns)).take(pa.array(wanted)))
+        return select_columns(found, columns).take(pa.array(back))
+
+    def scan(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        yield from (batch.select(list(columns)) for batch in self._batches)
+
+    def append(self, change: str, batches: Iterable[pa.RecordBatch]) -> int:
+        """How many rows the file of the change has."""
+        return write_arrow(self._part(change), SPAN, batches)
+
+    def commit(self, change: str, kind: str, about: Mapping[str, Any], gone: Sequence[str], spans: int) -> None:
+        line = {"change": change, "kind": kind, "gone": list(gone), "spans": spans, "about": dict(about)}
+        write_ledger(self._folder / LOG, [*self._log(), line])
+
+    def latest(self) -> int:
+        return 0
+
+    def compact(self, about: Mapping[str, Any]) -> None:
+        change, log = new_change(), self._log()
+        batches = self._committed(log)
+        visible = visible_rows(select_columns(batches, COLUMNS_IN_MEMORY), log_table(log))
+        ends = np.cumsum([batch.num_rows for batch in batches])[:-1]
+        kept = (b.filter(pa.array(some)) for b, some in zip(batches, np.split(visible, ends), strict=True))
+        self.commit(change, "compact", about, (), self.append(change, kept))
+        for path in (self._folder / SPANS).iterdir():
+            if path != self._part(change):
+                path.unlink()
+
+    def _part(self, change: str) -> Path:
+        return self._folder / SPANS / f"{change}.arrow"
+
+    def _log(self) -> list[dict[str, Any]]:
+        if not (self._folder / LOG).is_file():
+            raise FileNotFoundError(f"{LOG} is missing")
+        return list(read_ledger(self._folder / LOG))
+
+    def _committed(self, log: Sequence[Mapping[str, Any]]) -> list[pa.RecordBatch]:
+        """What the changes of a log have written since the index was last compacted, in their order."""
+        compacted = max((at for at, line in enumerate(log) if line["kind"] == "compact"), default=0)
+        changes = [line["change"] for line in log[compacted:] if line["spans"]]
+        return [batch for change in changes for batch in read_arrow(self._part(change))]
+
+
+def select_columns(batches: Sequence[pa.RecordBatch], columns: Sequence[str]) -> pa.Table:
+    """Some columns of some batches of `spans`."""
+    schema = pa.schema([SPAN.field(name) for name in columns])
+    return pa.Table.from_batches([batch.select(schema.names) for batch in batches], schema)
+
+
+def log_table(log: Sequence[Mapping[str, Any]]) -> pa.Table:
+    return pa.Table.from_pylist([{**line, "about": json.dumps(line["about"])} for line in log], ENTRY)
+
+
+def write_arrow(path: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> int:
+    """Write a file of record batches as they come; how many rows it has."""
+    rows = 0
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, schema) as writer:
+        for batch in batches:
+            writer.write(batch)
+            rows += batch.num_rows
+    return rows
+
+
+def read_arrow(path: Path) -> Iterator[pa.RecordBatch]:
+    """The record batches of a file. They stay readable when it is closed, and even when another run removes it."""
+    with pa.memory_map(str(path)) as source, pa.ipc.open_file(source) as reader:
+        for at in range(reader.num_record_batches):
+            yield reader.get_batch(at)
+
+
+def rows_of_part(tables: IndexTables, part: str) -> PlacedRows:
+    """The passages of a part; of the rest the documents' ids go by and no more."""
+    wanted, of = map(int, part.split("/"))
+    found, first = [np.zeros(0, np.int64)], 0
+    for batch in tables.scan(["doc_id"]):
+        coded = dictionary(batch["doc_id"])
+        mine = np.array([bucket(name, of) == wanted - 1 for name in coded.dictionary.to_pylist()], bool)
+        found.append(first + np.flatnonzero(mine[np.asarray(coded.indices)]))
+        first += batch.num_rows
+    places = np.concatenate(found)
+    blocks = [places[at : at + ROWS_TAKEN] for at in range(0, len(places), ROWS_TAKEN)]
+    parts = [tables.take(block, COLUMNS_IN_MEMORY) for block in blocks]
+    empty = SPAN.empty_table().select(COLUMNS_IN_MEMORY)
+    return places, pa.concat_tables([empty, *parts]).combine_chunks()
+
+
+def state_of(placed: PlacedRows, log: pa.Table, where: str) -> IndexState:
+    """What the log makes visible of some rows of `spans`."""
+    places, rows = placed
+    if not log.num_rows:
+        raise ArtifactError(f"index '{where}' was never finished")
+    visible = np.flatnonzero(visible_rows(rows, log))
+    by_id = pa.table({"id": rows["id"].take(visible), "at": visible}).sort_by("id")  # UTF-8 sorts as characters do
+    order = np.asarray(by_id["at"])
+    about = json.loads(log["about"][-1].as_py())
+    changes = [row["change"] for row in log.to_pylist() if row["kind"] != "compact"]
+    return IndexState(rows.take(order), places[order].astype(np.int64), about, changes[-1])
 
 
 def end_to_end(column: Any) -> memoryview:
@@ -217,13 +267,3 @@ def dictionary(column: Any) -> Any:
 def new_change() -> str:
     """A name for a change; begins with the time, so that one that never ended can be told by its age."""
     return f"{datetime.now(UTC):%Y%m%dT%H%M%S%f}-{uuid4().hex[:8]}"
-
-
-def is_stale(change: str) -> bool:
-    begun = datetime.strptime(change[:15], "%Y%m%dT%H%M%S").replace(tzinfo=UTC)
-    return datetime.now(UTC) - begun > ORPHAN_AGE
-
-
-def quote_value(text: str) -> str:
-    """A SQL string literal."""
-    return "'" + text.replace("'", "''") + "'"
