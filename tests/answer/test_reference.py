@@ -5,13 +5,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hashed import hashed_style
 
-from idiograph.answer.methods import library_of
-from idiograph.answer.reference import LengthCheck, learn_population, sure_auc, without_copies
-from idiograph.answer.verify import verify, verify_in_population
+from idiograph.answer.methods import encode_with_index, library_of
+from idiograph.answer.reference import LengthCheck, learn_population, read_reference, sure_auc, without_copies
+from idiograph.answer.verify import choose_model, verify, verify_in_population
 from idiograph.errors import InputError
+from idiograph.index.index import Index
 from idiograph.rankers.counts import WORD_OR_SIGN
 from idiograph.rankers.library import Library
+from idiograph.rankers.model import read_once
 from idiograph.synth.anthology import anthology
 from idiograph.text.passages import count_words
 
@@ -183,3 +186,45 @@ def test_pairs_in_the_form_of_pan_are_answered_in_its_form(idiograph, tmp_path):
     status, _, err = idiograph("verify", "--pairs", tmp_path / "pairs.jsonl")
     assert status == 1
     assert "--pairs stands alone with --reference CORPUS and -o FILE" in " ".join(err.split())
+
+
+def test_what_tells_two_authors_apart_need_not_tell_others_apart():
+    names = sorted(set(LIBRARY.authors))[:2]
+    two = LIBRARY.take([at for at, who in enumerate(LIBRARY.authors) if who in names])
+    verdict = verify(*ASKED, reference=two)
+    assert verdict.llr == 0
+    assert "the reference has texts by 2 authors, too few to leave one out" in verdict.refusals[0]
+
+
+def test_the_model_takes_part_where_it_is_asked_for_or_lies_in_the_index(tmp_path):
+    style, some = hashed_style(), ESSAYS[2:17]
+    index = Index.build(some, tmp_path / "index", style)
+    library = read_reference(index)
+    assert choose_model(library, index, None, None)
+    assert choose_model(library, some, style, None)
+    assert choose_model(library, index, style, False) is None
+    assert choose_model(library, some, None, None) is None  # essays are not papers
+    verdict = verify(*ASKED, style, reference=some)
+    assert verdict.checked is not None
+    assert "model" in dict(verdict.checked.weights)
+
+
+def test_passages_of_an_index_are_not_read_again(tmp_path):
+    index = Index.build(ESSAYS[:3], tmp_path / "index", hashed_style())
+    held = [passage.text for passage in index.passages]
+    asked = [held[-1], "A sentence that no essay has.", held[0]]
+    found, read = encode_with_index(index)(asked), index.embed(asked)
+    assert found.lengths.tolist() == read.lengths.tolist()
+    assert np.abs(found.vectors - read.vectors).max() < 0.02  # as they are stored
+    index.embed = lambda texts: pytest.fail(f"{texts} are read")  # pyright: ignore[reportAttributeAccessIssue]
+    assert len(encode_with_index(index)(held)) == len(held)
+
+
+def test_a_text_is_read_once():
+    asked = []
+    style = hashed_style()
+    read = read_once(lambda passages: asked.extend(passages) or style.encode(passages))
+    first, again = read([ASKED[0], ASKED[1], ASKED[0]]), read([ASKED[1]])
+    assert len(asked) == len(set(asked))
+    assert np.array_equal(first.of(1), again.of(0))
+    assert np.array_equal(first.of(0), first.of(2))

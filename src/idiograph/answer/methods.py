@@ -28,11 +28,12 @@ from idiograph.rankers.grammar import GrammarRanker
 from idiograph.rankers.impostors import Impostors
 from idiograph.rankers.letters import LetterRates, LetterTfIdf
 from idiograph.rankers.library import LearningRanker, Library
-from idiograph.rankers.model import ModelRanker, PassageVectors, mean_patches
+from idiograph.rankers.model import Encode, ModelRanker, PassageVectors, mean_patches
 from idiograph.rankers.stable import LetterRegression, Stable, WordRegression
 from idiograph.rankers.words import WordPairs, WordTfIdf
 from idiograph.spec import unknown_choice
 from idiograph.style.model import Style
+from idiograph.style.patches import Patches, join_patches
 from idiograph.text.language import identify
 from idiograph.types import Document
 
@@ -159,6 +160,20 @@ def vectors_of_index(index: Index) -> PassageVectors:
     order = np.argsort(index.owner, kind="stable")
     patches = index.vectors_at(order)
     return PassageVectors(mean_patches(patches), np.bincount(index.owner, minlength=len(index.documents)))
+
+
+def encode_with_index(index: Index) -> Encode:
+    """Reads passages as an index does; the vectors of those that it holds are taken from it."""
+    rows = {passage.text: at for at, passage in enumerate(index.passages)}
+
+    def encode(passages: Sequence[str]) -> Patches:
+        held = [at for at, passage in enumerate(passages) if passage in rows]
+        new = [at for at, passage in enumerate(passages) if passage not in rows]
+        parts = [index.vectors_at(np.array([rows[passages[at]] for at in held], np.int64))] if held else []
+        parts += [index.embed([passages[at] for at in new])] if new else []
+        return join_patches(parts).take(np.argsort(np.array(held + new)))
+
+    return encode
 
 
 def authors_of_index(everybody: IndexAuthors) -> LibraryAuthors:

@@ -37,20 +37,20 @@ from idiograph.answer.evidence import (
     standardise,
 )
 from idiograph.answer.likelihood import MIN_PAIRS_TO_CALIBRATE, Scored, effective_count, fit_scores
-from idiograph.answer.methods import METHODS, library_of, library_of_index
+from idiograph.answer.methods import METHODS, MODEL, library_of, library_of_index
 from idiograph.errors import InputError
 from idiograph.index.index import Index
 from idiograph.measures.likelihood import auc, cllr, cllr_min
 from idiograph.rankers.features import CountedParts, FeatureShare, choose_strongest, strongest_features
 from idiograph.rankers.library import Library, PairRanker
+from idiograph.rankers.model import ModelRanker
 from idiograph.text.copies import find_copies
 from idiograph.text.language import identify
 from idiograph.text.passages import count_words
 from idiograph.types import Document
 
-CHEAP = ("delta", "letters", "words", "pairs", "stable")  # the methods that compare two texts among a reference
+CHEAP = ("delta", "letters", "words", "pairs", "stable")  # methods that compare two texts among a reference by counting
 NEIGHBOURS = "neighbours"  # whether two texts are near to the same authors of the reference
-PAIR_METHODS = (*CHEAP, NEIGHBOURS)
 NEAREST_TEXTS = 3  # of an author say how near a text is to them; all of them tell pairs of the Federalist apart worse
 MIN_AUTHORS_TO_STRIKE_ONE = 3  # the reference without one of them still has two
 HELD_OUT_PARTS, ROUNDS = 4, 2  # pairs are taken from one part of a reference, by what the others teach; so often
@@ -115,6 +115,7 @@ class PopulationCheck:
     of: int
     tells_apart: bool
     says: str
+    strangers: bool = True  # whether pairs by writers of whom nothing was known are among those learned from
 
     def at_size(self, size: float) -> LengthCheck:
         """What was checked at the length nearest to a comparison of this size."""
@@ -122,6 +123,11 @@ class PopulationCheck:
 
     def why_silent(self, words: int = 0) -> str | None:
         """Why ratios of texts of this length (that of a check; 0: whole) are not given, if so."""
+        if not self.strangers:
+            return (
+                f"the reference has texts by {self.authors} authors, too few to leave one out: what tells these apart "
+                "need not tell others apart; give several texts each of three or more"
+            )
         if not self.tells_apart:
             return (
                 self.says if "do not tell" in self.says else f"{self.says}: these texts do not tell their authors apart"
@@ -213,6 +219,8 @@ class PairEvidence:
         """
         if name == NEIGHBOURS:
             return self._explain_neighbours(share, standing, texts, count)
+        if name == MODEL:
+            return MethodShare(name, share)  # it counts nothing
         views = self.learned[self.names.index(name)]
         parts, total = [], 0.0
         for view in views:
@@ -282,6 +290,7 @@ class Population:
     """A reference that was learned from."""
 
     library: Library
+    methods: tuple[Method, ...]
     pairs: tuple[ReferencePairs, ...]  # by length
     ratios: PairRatios
     check: PopulationCheck
@@ -305,7 +314,7 @@ class Population:
 
     @cached_property
     def evidence(self) -> PairEvidence:
-        return PairEvidence.learn(self.library, cheap_methods())
+        return PairEvidence.learn(self.library, self.methods)
 
     @cached_property
     def usual_overlap(self) -> float:
@@ -329,15 +338,17 @@ class Population:
         return ReferenceAnswer(score, llr, self._shares(a, b, standing, size))
 
     def _shares(self, a: str, b: str, standing: Floats, size: float) -> tuple[MethodShare, ...]:
-        stands: dict[str, float] = dict(zip(PAIR_METHODS, standing.tolist(), strict=True))
+        stands: dict[str, float] = dict(zip(self.weights.names, standing.tolist(), strict=True))
         return tuple(
             self.evidence.explain(name, share, stands[name], (a, b)) if stands.get(name) else MethodShare(name, share)
             for name, share in self.ratios.shares(standing, size)
         )
 
 
-def cheap_methods() -> tuple[Method, ...]:
-    return tuple(Method(name, METHODS[name]()) for name in CHEAP)
+def pair_methods(model: ModelRanker | None = None) -> tuple[Method, ...]:
+    """The methods that compare two texts."""
+    counting = tuple(Method(name, METHODS[name]()) for name in CHEAP)
+    return (*counting, Method(MODEL, (model,))) if model else counting
 
 
 def read_reference(reference: Reference) -> Library:
@@ -349,8 +360,10 @@ def read_reference(reference: Reference) -> Library:
     return library_of(reference)
 
 
-def learn_population(library: Library, texts: Sequence[str] = (), source: str = "the reference") -> Population:
-    """Learn from a reference, without its texts that are much the same as one of `texts`."""
+def learn_population(
+    library: Library, texts: Sequence[str] = (), source: str = "the reference", model: ModelRanker | None = None
+) -> Population:
+    """Learn from a reference, without its texts that are much the same as one of `texts`. A `model` takes part."""
     kept = sample_library(without_copies(library, texts), TEXTS_COMPARED)
     authors = LibraryAuthors.of(kept)
     if len(kept) < 2 or not any(len(each) > 1 for each in authors.members) or len(authors.names) < 2:
@@ -360,11 +373,19 @@ def learn_population(library: Library, texts: Sequence[str] = (), source: str = 
         )
     middle = float(np.median([count_words(text) for text in kept.texts]))
     lengths = (0, *(words for words in LENGTHS if 2 * words < middle))
-    held = hold_out_pairs(kept, authors, lengths)
+    methods = pair_methods(model)
+    held = hold_out_pairs(kept, authors, lengths, methods)
     pairs = tuple(thin_out(join_pairs(parts.pairs, words)) for words, parts in held.items())
-    ratios = learn_ratios(pairs, source, len(kept))
-    check = check_population(kept, authors, pairs, ratios.learned[0], check_authors(kept, authors))
-    return Population(kept, pairs, ratios, check, {words: max(parts.remoteness) for words, parts in held.items()})
+    ratios = learn_ratios(pairs, names_of_columns(methods), source, len(kept))
+    named = crossvalidate_evidence(LibraryEvidence(kept, methods), authors)
+    check = check_population(kept, authors, pairs, ratios, named)
+    furthest = {words: max(parts.remoteness) for words, parts in held.items()}
+    return Population(kept, methods, pairs, ratios, check, furthest)
+
+
+def names_of_columns(methods: Sequence[Method]) -> tuple[str, ...]:
+    """What pairs are compared by: the methods, and the neighbours that they find."""
+    return (*(method.name for method in methods), NEIGHBOURS)
 
 
 def without_copies(library: Library, texts: Sequence[str]) -> Library:
@@ -385,11 +406,13 @@ class HeldOutPairs:
     remoteness: list[float]
 
 
-def hold_out_pairs(library: Library, authors: LibraryAuthors, lengths: Sequence[int]) -> dict[int, HeldOutPairs]:
+def hold_out_pairs(
+    library: Library, authors: LibraryAuthors, lengths: Sequence[int], methods: Sequence[Method]
+) -> dict[int, HeldOutPairs]:
     """Pairs of the library's texts, at each length, by what is learned without either of the two."""
     found = {words: HeldOutPairs([], []) for words in lengths}
     for held, rest, usual in parts_to_hold_out(library, authors):
-        evidence = PairEvidence.learn(library.take(rest.tolist()), cheap_methods())
+        evidence = PairEvidence.learn(library.take(rest.tolist()), methods)
         for words in lengths:
             own = library.take(held.tolist())
             found[words].pairs.append(pairs_among(own, held, evidence, words, away=not usual))
@@ -432,11 +455,6 @@ def pairs_among(held: Library, places: Longs, evidence: PairEvidence, words: int
     )
 
 
-def check_authors(library: Library, authors: LibraryAuthors) -> CrossValidation:
-    """How often the author of a text is named, each left out."""
-    return crossvalidate_evidence(LibraryEvidence(library, cheap_methods()), authors)
-
-
 def thin_out(pairs: ReferencePairs, seed: int = 7) -> ReferencePairs:
     """All pairs by one hand, and not too many by two."""
     same, different = np.flatnonzero(pairs.same), np.flatnonzero(~pairs.same)
@@ -474,17 +492,21 @@ def fewest_of_a_kind(parts: Sequence[ReferencePairs]) -> int:
 
 
 def learn_ratios(
-    parts: Sequence[ReferencePairs], source: str, texts: int, least: int = MIN_PAIRS_TO_CALIBRATE
+    parts: Sequence[ReferencePairs],
+    names: Sequence[str],
+    source: str,
+    texts: int,
+    least: int = MIN_PAIRS_TO_CALIBRATE,
 ) -> PairRatios:
     """Learn what pairs are worth, and where there are enough of them, what they are worth for writers of elsewhere."""
     near, away = ([part.take(part.away == kind) for part in parts] for kind in (False, True))
-    learned = [learn_pairs(near, PAIR_METHODS, source, texts, least)]
+    learned = [learn_pairs(near, names, source, texts, least)]
     if fewest_of_a_kind(away) >= MIN_PAIRS_TO_CALIBRATE:
-        learned.append(learn_pairs(away, PAIR_METHODS, source, texts, least))
+        learned.append(learn_pairs(away, names, source, texts, least))
     return PairRatios(tuple(learned))
 
 
-def cross_fit_pairs(parts: Sequence[ReferencePairs], fold: Longs) -> list[Floats]:
+def cross_fit_pairs(parts: Sequence[ReferencePairs], names: Sequence[str], fold: Longs) -> list[Floats]:
     """The ratio of every pair, by weights learned from the texts of other folds; NaN where those have too few pairs."""
     ratios = [np.full(len(part.same), np.nan) for part in parts]
     for one in range(FOLDS):
@@ -494,7 +516,7 @@ def cross_fit_pairs(parts: Sequence[ReferencePairs], fold: Longs) -> list[Floats
             ]
             if fewest_of_a_kind(train) < 2:
                 continue
-            learned = learn_ratios(train, "", int((~np.isin(fold, (one, two))).sum()), least=1)
+            learned = learn_ratios(train, names, "", int((~np.isin(fold, (one, two))).sum()), least=1)
             for ratio, part in zip(ratios, parts, strict=True):
                 f, g = fold[part.one], fold[part.two]
                 held = (np.minimum(f, g) == one) & (np.maximum(f, g) == two)
@@ -513,11 +535,12 @@ def check_population(
     library: Library,
     authors: LibraryAuthors,
     parts: Sequence[ReferencePairs],
-    weights: EvidenceWeights,
+    learned: PairRatios,
     named: CrossValidation,
 ) -> PopulationCheck:
     """What the ratios are worth on pairs that nothing was learned from."""
-    ratios = cross_fit_pairs(parts, folds_of_texts(library, authors))
+    weights = learned.learned[0]
+    ratios = cross_fit_pairs(parts, weights.names, folds_of_texts(library, authors))
     lengths = tuple(check_length(part, ratio) for part, ratio in zip(parts, ratios, strict=True))
     known = ~np.isnan(ratios[0])
     same, different = ratios[0][known & parts[0].same], ratios[0][known & ~parts[0].same]
@@ -537,6 +560,7 @@ def check_population(
         of=named.best.of,
         tells_apart=named.tells_apart,
         says=named.sentence,
+        strangers=len(authors.names) >= MIN_AUTHORS_TO_LEAVE_OUT or len(learned.learned) > 1,
     )
 
 

@@ -24,6 +24,7 @@ from idiograph.answer.likelihood import (
     ratio_in_words,
     times,
 )
+from idiograph.answer.methods import encode_with_index
 from idiograph.answer.pairs import TextPair, draw_pairs, pair_scores, text_passages, text_score, word_counts
 from idiograph.answer.reference import (
     SHOWN,
@@ -41,9 +42,12 @@ from idiograph.corpus.corpus import Corpus
 from idiograph.corpus.formats import given_texts
 from idiograph.errors import ArtifactError, InputError, ModelError
 from idiograph.html import notebook_rows
+from idiograph.index.index import Index
 from idiograph.loading import shipped_style
 from idiograph.rankers.background import BackgroundRates, UsualRates
 from idiograph.rankers.features import choose_strongest
+from idiograph.rankers.library import Library
+from idiograph.rankers.model import ModelRanker, read_once
 from idiograph.recipe import CalibrateRecipe
 from idiograph.runner import Progress
 from idiograph.store import add_sealed_json, read_sealed_json, timestamp
@@ -57,6 +61,8 @@ Texts = str | Path | Sequence[str | Path]
 CALIBRATION_FILE = "calibration.json"  # that somebody made of texts of their own
 CALIBRATIONS_BY_KIND = "calibrations"  # a folder beside the model, with a file for each kind that comes with it
 MAKE = "idiograph calibrate MODEL CORPUS"
+SCHOLARLY = ("papers", "abstracts")  # kinds that the shipped model was trained on
+TEXTS_TO_TELL_KIND = 20  # of a reference
 SHARE_OF_KIND = 0.9  # of a calibration's texts that must be of one kind, for it to be a calibration of that kind
 VERDICT_SCHEMA = pa.schema(
     {
@@ -335,22 +341,26 @@ def verify(
     prior_odds: float | None = None,
     *,
     reference: Reference | None = None,
+    use_model: bool | None = None,
 ) -> Verdict:
     """Compare two texts, or two collections of texts; `prior_odds` are the reader's own, before seeing the texts.
 
     A text may also be a file: a Path, or a string such as "letter.txt" that names one; in a list strings are texts.
 
     With a `reference` (documents, a corpus, an index) its texts are the population: what likeness is worth, and how often
-    that is right, is learned there. Without one a model compares, the one that comes with the package if no `style` is
-    given. What its score means is said by the calibration `known`, or else by the one beside the model; texts of another
-    kind than those of the calibration get no ratio.
+    that is right, is learned there. Methods that count compare, and with `use_model` a model as well; where that is None,
+    it takes part if a `style` is given, in an index, and among English papers and abstracts. Without a reference a model
+    compares, the one that comes with the package if no `style` is given. What its score means is said by the calibration
+    `known`, or else by the one beside the model; texts of another kind than those of the calibration get no ratio.
     """
     if prior_odds is not None and prior_odds <= 0:
         raise InputError(f"prior odds must be above 0, but got {prior_odds:g}")
     one, two = as_texts(a), as_texts(b)
     if reference is not None:
         joined = ["\n\n".join(each) for each in (one, two)]
-        population = learn_population(read_reference(reference), joined)
+        library = read_reference(reference)
+        model = choose_model(library, reference, style, use_model)
+        population = learn_population(library, joined, model=model)
         return verify_in_population(joined[0], joined[1], population, prior_odds)
     for text in one + two:
         text_passages(text)  # refuses what is too short
@@ -427,14 +437,40 @@ def verify_in_population(a: str, b: str, population: Population, prior_odds: flo
     )
 
 
-def verify_each(pairs: Iterable[tuple[str, str]], reference: Reference) -> Iterator[Verdict]:
+def choose_model(
+    library: Library, reference: Reference, style: Style | None, use_model: bool | None
+) -> ModelRanker | None:
+    """The model that reads the texts of a reference; None where it has no part, as reading takes minutes."""
+    if use_model is None:
+        use_model = style is not None or isinstance(reference, Index) or reads_like_papers(library)
+    if not use_model:
+        return None
+    encode = encode_with_index(reference) if isinstance(reference, Index) else (style or shipped_style()).encode
+    return ModelRanker(encode, read=read_once(encode))
+
+
+def reads_like_papers(library: Library) -> bool:
+    """Whether most texts of a reference are English papers or abstracts, as the model was trained on."""
+    scholarly = [kind for kind in known_kinds().kinds if kind.name in SCHOLARLY]
+    some = library.texts[:: max(len(library) // TEXTS_TO_TELL_KIND, 1)]
+    alike = [any(known_kinds().accepts(kind, text) for kind in scholarly) for text in some]
+    return sum(alike) > len(some) / 2
+
+
+def verify_each(
+    pairs: Iterable[tuple[str, str]],
+    reference: Reference,
+    style: Style | None = None,
+    use_model: bool | None = None,
+) -> Iterator[Verdict]:
     """Compare many pairs of texts among the same reference, each without its texts that are copies of one of the two."""
     library = read_reference(reference)
+    model = choose_model(library, reference, style, use_model)
     learned: dict[tuple[str, ...], Population] = {}
     for a, b in pairs:
         kept = without_copies(library, (a, b))
         if kept.texts not in learned:
-            learned = {kept.texts: learn_population(kept)}  # the last is kept: most pairs have no copies
+            learned = {kept.texts: learn_population(kept, model=model)}  # the last is kept: most pairs have no copies
         yield verify_in_population(a, b, learned[kept.texts])
 
 

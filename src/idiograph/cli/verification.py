@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -45,6 +46,14 @@ LEAST_SHARE_SHOWN = 0.005  # of the log10 ratio
 
 Label = Annotated[str | None, typer.Option(help="Who counts as the writer: identified, set, first, last or single.")]
 Split = Annotated[list[str] | None, typer.Option(help="Take people of this split of `mine`; may be repeated.")]
+UseModel = Annotated[
+    bool | None,
+    typer.Option(
+        "--use-model/--no-model",
+        help="With --reference: let the model take part, which reads every text. If neither: in an index, and among "
+        "English papers and abstracts.",
+    ),
+]
 
 
 def verify_command(
@@ -71,6 +80,7 @@ def verify_command(
     ] = None,
     anyway: Annotated[bool, typer.Option("--anyway", help="A ratio for texts of another kind, too.")] = False,
     html: Annotated[Path | None, typer.Option(help="Write a page: the ratio, what carries it, its limits.")] = None,
+    use_model: UseModel = None,
     model: Model = "default",
     patch: Patch = None,
     keep: Keep = None,
@@ -82,22 +92,23 @@ def verify_command(
     check_reading(model, patch, keep)
     check_page(html)
     settings(preset, None, {})
+    opening = partial(open_style, model, patch, keep)
+    how = {"use_model": use_model, "opening": opening if use_model or model != "default" else None}
     if pairs:
         refuse_pairs_without(a, reference, answers)
         check_texts(pairs)
-        answer_pairs(pairs, open_reference(reference or "", lambda: open_style(model, patch, keep)), answers or Path())
+        answer_pairs(pairs, open_reference(reference or "", opening), answers or Path(), **how)
         return
     if a is None or b is None:
         raise SpecError("two texts are wanted: idiograph verify A B, or --pairs FILE")
     check_texts(a, b, *([calibration] if calibration else []))
     check_population(reference, corpus_folder, bool(corpus_folder or calibration or anyway))
     one, two = ([long_enough(file, lang) for file in list_candidates(path)] for path in (a, b))
-    style, opened = None, None
+    style = None if reference else opening()
+    opened = open_population(reference, opening) if reference else None
     if reference:
-        opened = read_population(reference, lambda: open_style(model, patch, keep))
-        verdict, about = verify_among(one, two, opened, prior), {"reference": reference}
+        verdict, about = verify_among(one, two, opened, prior, **how), {"reference": reference}
     else:
-        style = open_style(model, patch, keep)
         verdict, about = verify_by_model(
             one, two, style, calibration_for(style, corpus_folder, calibration, preset), prior, anyway, preset
         )
@@ -122,12 +133,23 @@ class Compared:
 def write_verdict_page(file: Path, verdict: Any, case: Compared, style: Any) -> None:
     """Write the page of a verdict; passages that a model finds alike are shown where a model took part."""
     from idiograph.answer.explain import find_reasons
+    from idiograph.answer.reference import read_reference
     from idiograph.answer.report import verdict_page, verdict_trail
 
+    reference = (case.reference[0], read_reference(case.reference[1])) if case.reference else None
     took_part = style if any(each.method == "model" for each in verdict.shares) else None
     reasons = find_reasons("\n\n".join(case.one), "\n\n".join(case.two), verdict, took_part)
     given = {name: value for name, value in case.settings.items() if value}
-    write_page(file, verdict_page(reasons, case.names, verdict_trail(reasons, case.names, case.reference, given)))
+    write_page(file, verdict_page(reasons, case.names, verdict_trail(reasons, case.names, reference, given)))
+
+
+def open_population(source: str, style: Callable[[], Any]) -> Any:
+    """An index as it is, as a model has read it; of anything else the texts and who wrote each."""
+    from idiograph.answer.reference import read_reference
+    from idiograph.index.index import Index
+
+    opened = open_reference(source, style)
+    return opened if isinstance(opened, Index) else read_reference(opened)
 
 
 def read_population(source: str, style: Callable[[], Any]) -> Any:
@@ -155,15 +177,20 @@ def refuse_pairs_without(a: Path | None, reference: str | None, answers: Path | 
     check_page(answers)
 
 
-def answer_pairs(source: Path, reference: Any, target: Path) -> None:
+def answer_pairs(
+    source: Path, reference: Any, target: Path, use_model: bool | None, opening: Callable[[], Any] | None
+) -> None:
     """Answer pairs in the form of PAN20 to PAN23; a value of 0.5 is no answer."""
     from idiograph.answer.likelihood import posterior
     from idiograph.answer.verify import verify_each
 
     asked = [json.loads(line) for line in source.read_text("utf-8").splitlines() if line.strip()]
     given = ((each["pair"][0], each["pair"][1]) for each in asked)
+    style = opening() if opening else None
     with bar("verifying", len(asked)) as update, target.open("w", encoding="utf-8") as file:
-        for number, (each, verdict) in enumerate(zip(asked, verify_each(given, reference), strict=True), 1):
+        for number, (each, verdict) in enumerate(
+            zip(asked, verify_each(given, reference, style, use_model), strict=True), 1
+        ):
             answer = {"id": each["id"], "value": posterior(verdict.llr, 1.0), "llr": verdict.llr}
             file.write(json.dumps(answer) + "\n")
             update(number, None, "verifying")
@@ -196,12 +223,20 @@ def verify_by_model(
     return verdict, (known or calibration_for_texts(style, one + two, preset)).about
 
 
-def verify_among(one: list[str], two: list[str], reference: Any, prior: float | None) -> Any:
-    """The verdict that a reference gives."""
+def verify_among(
+    one: list[str],
+    two: list[str],
+    reference: Any,
+    prior: float | None,
+    use_model: bool | None,
+    opening: Callable[[], Any] | None,
+) -> Any:
+    """The verdict that a reference gives; `opening` opens the model that was asked for."""
     from idiograph.answer.verify import verify
 
     with err.status("comparing the texts of the reference"):
-        return verify(one, two, prior_odds=prior, reference=reference)
+        style = opening() if opening else None
+        return verify(one, two, style, prior_odds=prior, reference=reference, use_model=use_model)
 
 
 def open_reference(source: str, style: Callable[[], Any]) -> Any:

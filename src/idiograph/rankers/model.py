@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from idiograph.text.passages import passage_texts
 
 QUESTION_ROWS = 512  # passages of a question that are compared with the library at once
 Encode = Callable[[Sequence[str]], Patches]
+Read = Callable[[Sequence[str]], "PassageVectors"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +44,30 @@ def mean_patches(patches: Patches) -> Floats:
     return unit_vectors(np.add.reduceat(patches.vectors.astype(np.float64), patches.starts))
 
 
+def read_once(encode: Encode) -> Read:
+    """Reads as `read_as_vectors` does, every text once, however often it is asked for; it keeps their vectors."""
+    known: dict[str, Floats] = {}
+
+    def read(texts: Sequence[str]) -> PassageVectors:
+        if new := [text for text in dict.fromkeys(texts) if text not in known]:
+            found = read_as_vectors(new, encode)
+            known.update((text, found.of(at)) for at, text in enumerate(new))
+        rows = [known[text] for text in texts]
+        return PassageVectors(np.concatenate(rows), np.array([len(each) for each in rows], np.int64))
+
+    return read
+
+
 class ModelRanker:
     """Learns a library by reading it. `known` are vectors of the library's texts where they have been read before."""
 
     name = "model"
 
-    def __init__(self, encode: Encode, known: PassageVectors | None = None) -> None:
-        self.encode, self.known = encode, known
+    def __init__(self, encode: Encode, known: PassageVectors | None = None, read: Read | None = None) -> None:
+        self.read, self.known = read or partial(read_as_vectors, encode=encode), known
 
     def learn(self, library: Library) -> "LearnedModel":
-        return LearnedModel(self.encode, library, self.known or read_as_vectors(library.texts, self.encode))
+        return LearnedModel(self.read, library, self.known or self.read(library.texts))
 
 
 class LearnedModel:
@@ -59,8 +75,8 @@ class LearnedModel:
 
     name = "model"
 
-    def __init__(self, encode: Encode, library: Library, vectors: PassageVectors) -> None:
-        self.encode, self.library, self.vectors = encode, library, vectors
+    def __init__(self, read: Read, library: Library, vectors: PassageVectors) -> None:
+        self.read, self.library, self.vectors = read, library, vectors
 
     def score(self, texts: Sequence[str], left_out: Sequence[int] | None = None) -> Scores:
         """The mean over passages of the best counterpart, from the question's side and from the text's."""
@@ -74,15 +90,14 @@ class LearnedModel:
 
     def between(self, texts: Sequence[str], others: Sequence[str]) -> Scores:
         """(texts, others): how near texts are to texts that the library does not have."""
-        known = read_as_vectors(others, self.encode)
-        beside = LearnedModel(self.encode, Library(tuple(others), tuple(others)), known)
+        beside = LearnedModel(self.read, Library(tuple(others), tuple(others)), self.read(others))
         return beside.score(texts)
 
     def _read(self, texts: Sequence[str], places: Sequence[int]) -> list[Floats]:
         """The vectors of each question; a whole text of the library has been read before."""
         whole = [place >= 0 and text == self.library.texts[place] for text, place in zip(texts, places, strict=True)]
         new = [text for text, known in zip(texts, whole, strict=True) if not known]
-        read = read_as_vectors(new, self.encode) if new else None
+        read = self.read(new) if new else None
         unread = iter([read.of(at) for at in range(len(new))] if read else [])
         return [self.vectors.of(place) if known else next(unread) for place, known in zip(places, whole, strict=True)]
 
