@@ -1,5 +1,7 @@
 """How often an answer is right, told by leaving out every text of a library."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from idiograph.answer.crossvalidate import (
     cut_middle,
     learn_library,
     sample_library,
+    wilson_interval,
 )
 from idiograph.answer.evidence import LibraryEvidence, Method
 from idiograph.answer.methods import METHODS, choose_methods, crossvalidate, library_of
@@ -69,6 +72,17 @@ def test_texts_that_say_nothing_of_their_writers_are_said_to_say_nothing():
     assert not found.tells_apart
     assert found.sentence.startswith("these texts do not tell their authors apart by anything that was tried")
     assert found.best.cllr > 0.85
+
+
+def test_one_lucky_method_of_many_does_not_tell_authors_apart(check):
+    lucky = replace(check.best, right=15, of=20, interval=wilson_interval(15, 20))
+    unlucky = replace(lucky, right=10, interval=wilson_interval(10, 20))
+    names = [name for name in check.methods if name != "best"]
+    assert lucky.interval[0] > 10 / 20
+    assert not replace(
+        check, methods={"best": unlucky, names[0]: lucky, **dict.fromkeys(names[1:], unlucky)}, majority=10
+    ).tells_apart
+    assert replace(check, methods={"best": lucky, **dict.fromkeys(names, unlucky)}, majority=10).tells_apart
 
 
 def test_six_texts_are_enough_for_an_answer_and_too_few_for_a_strong_one(library):

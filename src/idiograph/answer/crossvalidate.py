@@ -93,8 +93,13 @@ class CrossValidation:
 
     @property
     def tells_apart(self) -> bool:
-        """Is any method surely better than the majority guess?"""
-        return any(check.interval[0] > self.majority / check.of for check in self.methods.values())
+        """Is the weighed evidence surely better than the majority guess, or any method by itself? The luckiest of several
+        that were tried is more often better by chance, so each must be the surer the more there are (Bonferroni)."""
+        from scipy.special import ndtri  # loads slowly
+
+        chance, sure = self.majority / self.best.of, float(-ndtri(0.025 / len(self.methods)))
+        alone = (wilson_interval(check.right, check.of, sure)[0] > chance for check in self.methods.values())
+        return self.best.interval[0] > chance or any(alone)
 
     @property
     def sentence(self) -> str:
