@@ -200,9 +200,9 @@ class PairEvidence:
         names = tuple(method.name for method in methods)
         return cls(library, names, learned, members, median_words(library.texts))  # pyright: ignore[reportArgumentType]
 
-    def cut(self, texts: Sequence[str]) -> "Pieces":
+    def cut(self, texts: Sequence[str]) -> "TextPieces":
         """What of each text is compared: a long one in pieces, as several texts in one are near to everything."""
-        return Pieces.cut(texts, self.usual_words)
+        return TextPieces.cut(texts, self.usual_words)
 
     def standings(self, texts: Sequence[str]) -> Floats:
         """How each two texts stand by each method, and by their neighbours: (texts, texts, methods + 1).
@@ -244,7 +244,7 @@ class PairEvidence:
 
     def _parts_of_standing(self, view: PairRanker, texts: tuple[str, str]) -> list[CountedParts]:
         """What each feature adds to how two texts stand by a view, the mean over their pieces."""
-        one, two = (Pieces.cut([text], self.usual_words).texts for text in texts)
+        one, two = (TextPieces.cut([text], self.usual_words).texts for text in texts)
         steep = [1 / np.maximum(row_statistics(view.score(each))[1][:, 0], SPREAD_FLOOR) for each in (one, two)]
         found: list[CountedParts] = []
         for (i, a), (j, b) in product(enumerate(one), enumerate(two)):
@@ -279,14 +279,14 @@ class PairEvidence:
 
 
 @dataclass(frozen=True)
-class Pieces:
+class TextPieces:
     """What of some texts is compared: each whole, or a long one in pieces."""
 
     texts: tuple[str, ...]
     mean: Floats  # (given texts, pieces), rows sum to 1
 
     @classmethod
-    def cut(cls, texts: Sequence[str], words: float) -> "Pieces":
+    def cut(cls, texts: Sequence[str], words: float) -> "TextPieces":
         """Texts that have well over `words` words in pieces of about so many."""
         pieces = [cut_evenly(text, words) for text in texts]
         owner = np.repeat(np.arange(len(texts)), [len(each) for each in pieces])
