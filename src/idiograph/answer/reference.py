@@ -43,6 +43,7 @@ from idiograph.answer.methods import METHODS, MODEL, library_of, library_of_inde
 from idiograph.errors import InputError
 from idiograph.index.index import Index
 from idiograph.measures.likelihood import auc, cllr, cllr_min
+from idiograph.rankers.counts import remember_tallies
 from idiograph.rankers.features import CountedParts, FeatureShare, choose_strongest, strongest_features
 from idiograph.rankers.library import Library, PairRanker
 from idiograph.rankers.model import ModelRanker
@@ -425,6 +426,7 @@ def read_reference(reference: Reference) -> Library:
     return library_of(reference)
 
 
+@remember_tallies()
 def learn_population(
     library: Library, texts: Sequence[str] = (), source: str = "the reference", model: ModelRanker | None = None
 ) -> Population:
