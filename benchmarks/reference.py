@@ -98,7 +98,7 @@ def ask(questions: Questions, model: ModelRanker | None = None) -> Asked:
     population = learn_population(without_copies(questions.reference, questions.texts), model=model)
     texts, (one, two) = questions.texts, questions.pairs.T
     standings = population.evidence.standings(texts)[one, two]
-    counts = np.array([max(count_words(text), 1) for text in texts], np.float64)
+    counts = population.evidence.cut(texts).words
     sizes = effective_count(counts[one], counts[two])
     silent = np.array([bool(population.check.why_silent(population.nearest_length(size))) for size in sizes])
     far = far_texts(population, texts, sizes, questions.pairs)

@@ -8,7 +8,19 @@ import pytest
 from hashed import hashed_style
 
 from idiograph.answer.methods import encode_with_index, library_of
-from idiograph.answer.reference import LengthCheck, learn_population, read_reference, sure_auc, without_copies
+from idiograph.answer.reference import (
+    LengthCheck,
+    PairEvidence,
+    PairRatios,
+    alike_pairs,
+    closeness_of_writers,
+    cut_evenly,
+    learn_population,
+    pair_methods,
+    read_reference,
+    sure_auc,
+    without_copies,
+)
 from idiograph.answer.verify import choose_model, verify, verify_in_population
 from idiograph.errors import InputError
 from idiograph.index.index import Index
@@ -142,6 +154,61 @@ def test_a_length_at_which_ratios_are_worth_nothing_gets_none(population):
         check.why_silent(150)
         == "ratios of the reference's texts, cut to 150 words, are no better than none (Cllr 1.01)"
     )
+
+
+@pytest.fixture(scope="module")
+def strangers():
+    """One text of each writer of whom the evidence knows nothing, and the evidence."""
+    names = sorted(set(LIBRARY.authors))
+    known = LIBRARY.take([at for at, who in enumerate(LIBRARY.authors) if who in names[::2]])
+    first = [LIBRARY.texts[LIBRARY.authors.index(name)] for name in names[1::2]]
+    return first, PairEvidence.learn(known, pair_methods())
+
+
+def test_a_joined_text_is_not_nearer_than_its_parts(strangers):
+    (one, *parts), evidence = strangers
+    asked = [one, "\n\n".join(parts), *parts]
+    stands = evidence.standings(asked)[0].mean(axis=1)
+    as_one = replace(evidence, usual_words=1e9).standings(asked)[0].mean(axis=1)
+    assert stands[1] == pytest.approx(stands[2:].mean(), abs=0.05)
+    assert as_one[1] > as_one[2:].mean() + 0.1  # were it compared whole
+
+
+def test_a_long_text_is_cut_into_equal_pieces_and_a_longer_one_by_some_of_them():
+    words = [f"word{number}" for number in range(1000)]
+    assert cut_evenly(" ".join(words[:14]), 10) == [" ".join(words[:14])]
+    pieces = cut_evenly(" ".join(words[:40]), 10)
+    assert [piece.split() for piece in pieces] == [words[at : at + 10] for at in range(0, 40, 10)]
+    assert [piece.split()[0] for piece in cut_evenly(" ".join(words), 10)] == [
+        words[at] for at in (0, 250, 500, 740, 990)
+    ]
+
+
+def test_what_carries_the_ratio_of_a_long_text_sums_to_it(population):
+    answer = population.compare("\n\n".join(ESSAYS[at].text for at in (0, 10, 20)), ASKED[1])
+    assert sum(each.share for each in answer.shares) == pytest.approx(answer.llr)
+    for each in answer.shares:
+        if each.features:
+            parts = [feature.share for feature in each.features]
+            assert sum(parts) + each.others + each.usual == pytest.approx(each.share, abs=1e-9)
+
+
+def test_how_near_two_writers_are_is_known_from_their_other_texts():
+    one, two = np.array([0, 0, 1, 0]), np.array([1, 1, 0, 2])
+    found = closeness_of_writers(one, two, np.array([1.0, 2.0, 6.0, 9.0]))
+    assert found[:3].tolist() == [4.0, 3.5, 1.5]
+    assert np.isnan(found[3])
+
+
+def test_of_two_hands_that_write_alike_few_get_a_ratio_over_3(population):
+    among_all = PairRatios(population.ratios.learned[:1])
+    for pairs in population.pairs:
+        alike = pairs.take(alike_pairs(pairs) & ~pairs.same)
+        said, before = (
+            float((ratios.ratios(alike.standings, alike.sizes) > 0.5).mean())
+            for ratios in (population.ratios, among_all)
+        )
+        assert said < 0.1 < 0.15 < before
 
 
 def test_few_texts_do_not_show_surely_that_writers_are_told_apart():

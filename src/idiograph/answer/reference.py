@@ -2,12 +2,14 @@
 
 A part of the reference is held out at a time, whole authors where there are many, and its texts are compared by what the rest
 teaches, as two texts would be of which the reference knows nothing. From these pairs is learned what each method counts for
-and what the weighted sum is worth, by length of text. Nothing is kept on disk.
+and what the weighted sum is worth, by length of text; among all writers, and among those who write most alike. A text that is
+much longer than the reference's is compared by its pieces. Nothing is kept on disk.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import product
 
 import numpy as np
 
@@ -41,12 +43,13 @@ from idiograph.answer.methods import METHODS, MODEL, library_of, library_of_inde
 from idiograph.errors import InputError
 from idiograph.index.index import Index
 from idiograph.measures.likelihood import auc, cllr, cllr_min
+from idiograph.rankers.counts import remember_tallies
 from idiograph.rankers.features import CountedParts, FeatureShare, choose_strongest, strongest_features
 from idiograph.rankers.library import Library, PairRanker
 from idiograph.rankers.model import ModelRanker
 from idiograph.text.copies import find_copies
 from idiograph.text.language import identify
-from idiograph.text.passages import count_words
+from idiograph.text.passages import count_words, word_starts
 from idiograph.types import Document
 
 CHEAP = ("delta", "letters", "words", "pairs", "stable")  # methods that compare two texts among a reference by counting
@@ -57,10 +60,14 @@ HELD_OUT_PARTS, ROUNDS = 4, 2  # pairs are taken from one part of a reference, b
 TEXTS_COMPARED = 300  # of a reference; more are sampled
 LENGTHS = (150, 500)  # to which texts are cut for pairs, besides whole texts
 DIFFERENT_FOR_ONE = 20  # pairs by two hands for each by one, at most
+LONG = 1.5  # times as many words as texts of a reference usually have: compared by pieces of the usual length
+MOST_PIECES = 5  # of a text are compared, evenly placed in it
+ALIKE = 0.15  # of pairs by two hands, whose writers' other texts are nearest; chosen on PAN14
 FOLDS = 5
+ROUNDING = 1e-9  # what differs by less in a log10 ratio agrees
 RATIOS_KEPT = 200  # of each kind of pair, for a curve
 SHOWN = 10  # features of each method, in either direction
-PAIR_COLUMNS = ("standings", "same", "sizes", "one", "two", "away")
+PAIR_COLUMNS = ("standings", "same", "sizes", "one", "two", "away", "closeness")
 Reference = Library | Index | Iterable[Document]
 
 
@@ -74,6 +81,7 @@ class ReferencePairs:
     one: Longs
     two: Longs
     away: Bools  # what the pair was compared by knew nothing of an author that one may be by
+    closeness: Floats  # how other pairs of texts by these two writers stand, all methods alike; NaN without others
     words: int  # that the texts were cut to; 0: whole
 
     def take(self, which: Bools | Longs) -> "ReferencePairs":
@@ -184,25 +192,32 @@ class PairEvidence:
     names: tuple[str, ...]
     learned: tuple[tuple[PairRanker, ...], ...]
     members: tuple[Longs, ...]  # the places of each author's texts
+    usual_words: float  # of a text of the library, the median
 
     @classmethod
     def learn(cls, library: Library, methods: Sequence[Method]) -> "PairEvidence":
         learned = tuple(tuple(one.learn(library) for one in method.rankers) for method in methods)
         members = LibraryAuthors.of(library).members
-        return cls(library, tuple(method.name for method in methods), learned, members)  # pyright: ignore[reportArgumentType]
+        names = tuple(method.name for method in methods)
+        return cls(library, names, learned, members, median_words(library.texts))  # pyright: ignore[reportArgumentType]
+
+    def cut(self, texts: Sequence[str]) -> "TextPieces":
+        """What of each text is compared: a long one in pieces, as several texts in one are near to everything."""
+        return TextPieces.cut(texts, self.usual_words)
 
     def standings(self, texts: Sequence[str]) -> Floats:
         """How each two texts stand by each method, and by their neighbours: (texts, texts, methods + 1).
 
         A score is read against what each of the two scores with the library. Neighbours are the authors of the library:
-        two texts by one hand are near to the same of them.
+        two texts by one hand are near to the same of them. Texts of several pieces stand as these do on average.
         """
-        by_method, near = [], []
+        by_method, near, pieces = [], [], self.cut(texts)
         for views in self.learned:
-            each = [self._view(view, texts) for view in views]
+            each = [self._view(view, pieces.texts) for view in views]
             by_method.append(np.mean([pairs for pairs, _ in each], axis=0))
             near.append(np.mean([authors for _, authors in each], axis=0))
-        return np.stack([*by_method, angles_between(np.concatenate(near, axis=1))], axis=-1)
+        by_method.append(angles_between(np.concatenate(near, axis=1)))
+        return np.stack([pieces.mean @ pairs @ pieces.mean.T for pairs in by_method], axis=-1)
 
     def remoteness(self, texts: Sequence[str]) -> Floats:
         """How far each text lies from what is usual in the library, by its groups of three letters."""
@@ -222,21 +237,31 @@ class PairEvidence:
         if name == MODEL:
             return MethodShare(name, share)  # it counts nothing
         views = self.learned[self.names.index(name)]
-        parts, total = [], 0.0
-        for view in views:
-            spread = row_statistics(view.score(texts))[1]
-            factor = share / standing / len(views) * float(np.mean(1 / np.maximum(spread, SPREAD_FLOOR)))
-            explained: list[CountedParts] = view.parts_between(*texts)  # pyright: ignore[reportAttributeAccessIssue]
-            parts += [part.times(factor) for part in explained]
-            total += factor * sum(float(part.parts.sum()) for part in explained)
+        factor = share / standing / len(views)
+        parts = [part.times(factor) for view in views for part in self._parts_of_standing(view, texts)]
+        total = sum(float(part.parts.sum()) for part in parts)
         shown = strongest_features(parts, *texts, self.library, count)
         return MethodShare(name, share, shown, total - sum(each.share for each in shown), share - total)
 
+    def _parts_of_standing(self, view: PairRanker, texts: tuple[str, str]) -> list[CountedParts]:
+        """What each feature adds to how two texts stand by a view, the mean over their pieces."""
+        one, two = (TextPieces.cut([text], self.usual_words).texts for text in texts)
+        steep = [1 / np.maximum(row_statistics(view.score(each))[1][:, 0], SPREAD_FLOOR) for each in (one, two)]
+        found: list[CountedParts] = []
+        for (i, a), (j, b) in product(enumerate(one), enumerate(two)):
+            factor = float(steep[0][i] + steep[1][j]) / 2 / (len(one) * len(two))
+            parts: list[CountedParts] = view.parts_between(a, b)  # pyright: ignore[reportAttributeAccessIssue]
+            scaled = [part.times(factor) for part in parts]
+            found = [old.add(new) for old, new in zip(found, scaled, strict=True)] if found else scaled
+        return found
+
     def _explain_neighbours(self, share: float, standing: float, texts: tuple[str, str], count: int) -> MethodShare:
         """Which authors both texts are near to, or far from: in place of rates, how near either is, in spreads."""
-        each = [np.mean([self._view(view, texts)[1] for view in views], axis=0) for views in self.learned]
-        near = np.concatenate(each, axis=1)  # (2, methods × authors)
-        one, two = near / np.maximum(np.linalg.norm(near, axis=1, keepdims=True), SPREAD_FLOOR)
+        pieces = self.cut(texts)
+        each = [np.mean([self._view(view, pieces.texts)[1] for view in views], axis=0) for views in self.learned]
+        all_near = np.concatenate(each, axis=1)  # (pieces, methods × authors)
+        near = pieces.mean @ all_near  # (2, methods × authors)
+        one, two = pieces.mean @ (all_near / np.maximum(np.linalg.norm(all_near, axis=1, keepdims=True), SPREAD_FLOOR))
         shape = (len(self.learned), len(self.members))
         parts = (one * two * share / standing).reshape(shape).sum(axis=0)
         columns = [parts, *near.reshape(2, *shape).mean(axis=1), np.zeros(len(parts))]
@@ -254,6 +279,42 @@ class PairEvidence:
         return (known + known.T) / 2, authors - authors.mean(axis=1, keepdims=True)
 
 
+@dataclass(frozen=True)
+class TextPieces:
+    """What of some texts is compared: each whole, or a long one in pieces."""
+
+    texts: tuple[str, ...]
+    mean: Floats  # (given texts, pieces), rows sum to 1
+
+    @classmethod
+    def cut(cls, texts: Sequence[str], words: float) -> "TextPieces":
+        """Texts that have well over `words` words in pieces of about so many."""
+        pieces = [cut_evenly(text, words) for text in texts]
+        owner = np.repeat(np.arange(len(texts)), [len(each) for each in pieces])
+        own = (owner == np.arange(len(texts))[:, None]).astype(np.float64)
+        return cls(tuple(piece for each in pieces for piece in each), own / own.sum(axis=1, keepdims=True))
+
+    @property
+    def words(self) -> Floats:
+        """Of a piece of each text, on average."""
+        return self.mean @ np.array([max(count_words(piece), 1) for piece in self.texts], np.float64)
+
+
+def cut_evenly(text: str, words: float) -> list[str]:
+    """A text of over `LONG` times so many words in equal pieces of about so many; of many, some that are evenly placed."""
+    starts = word_starts(text)
+    count = round(len(starts) / words) if len(starts) > LONG * words else 1
+    if count < 2:
+        return [text]
+    edges = [0, *(starts[len(starts) * at // count] for at in range(1, count)), len(text)]
+    some = np.linspace(0, count - 1, min(count, MOST_PIECES)).round().astype(int).tolist()
+    return [text[edges[at] : edges[at + 1]] for at in some]
+
+
+def median_words(texts: Sequence[str]) -> float:
+    return max(float(np.median([count_words(text) for text in texts])), 1.0)
+
+
 def angles_between(rows: Floats) -> Floats:
     """The cosine of each two rows; 0 with a row of zeros."""
     unit = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12)
@@ -262,10 +323,11 @@ def angles_between(rows: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class PairRatios:
-    """What pairs are worth among writers of the reference and, where authors are few, among others as well.
+    """What pairs are worth among writers of the reference, among those of them who write most alike and, where authors are few,
+    among others as well.
 
-    Who wrote two texts need not be in the reference, and nobody knows. So the ratio nearer to 1 counts, and where the two point
-    apart it is 1.
+    Who wrote two texts need not be in the reference, nor be drawn from it at random, and nobody knows. So the ratio nearest
+    to 1 counts, and where they point apart it is 1.
     """
 
     learned: tuple[EvidenceWeights, ...]
@@ -282,7 +344,7 @@ class PairRatios:
             (one.shares(standing, size) for one in self.learned), key=lambda found: abs(sum(v for _, v in found))
         )
         left = float(self.ratios(standing[None], np.array([size]))[0]) - sum(value for _, value in parts)
-        return (*parts, *([("agreement", left)] if len(self.learned) > 1 else []))
+        return (*parts, *([("agreement", left)] if abs(left) > ROUNDING else []))
 
 
 @dataclass(frozen=True)
@@ -303,7 +365,7 @@ class Population:
 
     def strange(self, texts: Sequence[str]) -> list[str]:
         """Why texts are unlike those of the reference, so that what was learned there says nothing of them."""
-        words = self.nearest_length(float(effective_count(*map(count_words, texts))))
+        words = self.nearest_length(self.size(*texts))
         far, most = self.evidence.remoteness([cut_middle(text, words) for text in texts]), self.furthest[words]
         if max(far) <= most:
             return []
@@ -329,9 +391,13 @@ class Population:
         """The length that was checked which is nearest to a comparison of this size; 0: whole texts."""
         return min(self.pairs, key=lambda pairs: abs(float(np.median(pairs.sizes)) - size)).words
 
+    def size(self, a: str, b: str) -> float:
+        """log10 of how many words a comparison of two texts rests on: of long ones, that of a piece of each."""
+        return float(effective_count(*self.evidence.cut([a, b]).words))
+
     def compare(self, a: str, b: str) -> ReferenceAnswer:
         """Two new texts, which the reference does not have."""
-        size = float(effective_count(count_words(a), count_words(b)))
+        size = self.size(a, b)
         standing = self.evidence.standings([a, b])[0, 1]
         score = float(self.weights.scores(standing))
         llr = float(self.ratios.ratios(standing[None], np.array([size]))[0])
@@ -360,6 +426,7 @@ def read_reference(reference: Reference) -> Library:
     return library_of(reference)
 
 
+@remember_tallies()
 def learn_population(
     library: Library, texts: Sequence[str] = (), source: str = "the reference", model: ModelRanker | None = None
 ) -> Population:
@@ -371,8 +438,7 @@ def learn_population(
             f"the reference has {len(kept)} texts by {len(authors.names)} authors, so it cannot say what likeness is "
             "worth; give at least two texts each of several authors (copies of the texts in question do not count)"
         )
-    middle = float(np.median([count_words(text) for text in kept.texts]))
-    lengths = (0, *(words for words in LENGTHS if 2 * words < middle))
+    lengths = (0, *(words for words in LENGTHS if 2 * words < median_words(kept.texts)))
     methods = pair_methods(model)
     held = hold_out_pairs(kept, authors, lengths, methods)
     pairs = tuple(thin_out(join_pairs(parts.pairs, words)) for words, parts in held.items())
@@ -445,14 +511,32 @@ def parts_to_hold_out(library: Library, authors: LibraryAuthors) -> Iterator[tup
 def pairs_among(held: Library, places: Longs, evidence: PairEvidence, words: int, away: bool = False) -> ReferencePairs:
     """Every two of some texts, cut to so many words, that `evidence` has not seen; `places` are theirs in the reference."""
     texts = [cut_middle(text, words) for text in held.texts]
-    counts = np.array([max(count_words(text), 1) for text in texts], np.float64)
+    counts = evidence.cut(texts).words
     one, two = np.triu_indices(len(texts), 1)
-    who = np.array(held.authors)
+    who = np.unique(held.authors, return_inverse=True)[1]
     standings = evidence.standings(texts)[one, two]
-    sizes = effective_count(counts[one], counts[two])
     return ReferencePairs(
-        standings, who[one] == who[two], sizes, places[one], places[two], np.full(len(one), away), words
+        standings,
+        who[one] == who[two],
+        effective_count(counts[one], counts[two]),
+        places[one],
+        places[two],
+        np.full(len(one), away),
+        closeness_of_writers(who[one], who[two], standings.mean(axis=1)),
+        words,
     )
+
+
+def closeness_of_writers(one: Longs, two: Longs, nearness: Floats) -> Floats:
+    """For pairs of texts by these writers, how near the other pairs by the same two are on average; NaN without others.
+
+    The pair itself has no part: among pairs that were chosen for being near, nearness would mean nothing.
+    """
+    both = np.stack([np.minimum(one, two), np.maximum(one, two)], axis=1)
+    _, writers = np.unique(both, axis=0, return_inverse=True)
+    count, total = np.bincount(writers), np.bincount(writers, nearness)
+    others = count[writers] - 1
+    return np.where(others > 0, (total[writers] - nearness) / np.maximum(others, 1), np.nan)
 
 
 def thin_out(pairs: ReferencePairs, seed: int = 7) -> ReferencePairs:
@@ -498,12 +582,24 @@ def learn_ratios(
     texts: int,
     least: int = MIN_PAIRS_TO_CALIBRATE,
 ) -> PairRatios:
-    """Learn what pairs are worth, and where there are enough of them, what they are worth for writers of elsewhere."""
-    near, away = ([part.take(part.away == kind) for part in parts] for kind in (False, True))
-    learned = [learn_pairs(near, names, source, texts, least)]
-    if fewest_of_a_kind(away) >= MIN_PAIRS_TO_CALIBRATE:
-        learned.append(learn_pairs(away, names, source, texts, least))
-    return PairRatios(tuple(learned))
+    """Learn what pairs are worth, also for writers who write alike, and where there are enough of them, of elsewhere."""
+    near, away = (those_away(parts, kind) for kind in (False, True))
+    alike = [part.take(alike_pairs(part)) for part in near]
+    enough = [near, *(some for some in (alike, away) if fewest_of_a_kind(some) >= MIN_PAIRS_TO_CALIBRATE)]
+    return PairRatios(tuple(learn_pairs(some, names, source, texts, least) for some in enough))
+
+
+def those_away(parts: Sequence[ReferencePairs], away: bool = True) -> list[ReferencePairs]:
+    """Pairs by writers of whom nothing was known, or the others."""
+    return [part.take(part.away == away) for part in parts]
+
+
+def alike_pairs(pairs: ReferencePairs) -> Bools:
+    """Which pairs are by one hand, or by two whose other texts are the nearest."""
+    two_hands = ~pairs.same & ~np.isnan(pairs.closeness)
+    if not two_hands.any():
+        return pairs.same
+    return pairs.same | (two_hands & (pairs.closeness >= np.quantile(pairs.closeness[two_hands], 1 - ALIKE)))
 
 
 def cross_fit_pairs(parts: Sequence[ReferencePairs], names: Sequence[str], fold: Longs) -> list[Floats]:
@@ -560,7 +656,8 @@ def check_population(
         of=named.best.of,
         tells_apart=named.tells_apart,
         says=named.sentence,
-        strangers=len(authors.names) >= MIN_AUTHORS_TO_LEAVE_OUT or len(learned.learned) > 1,
+        strangers=len(authors.names) >= MIN_AUTHORS_TO_LEAVE_OUT
+        or fewest_of_a_kind(those_away(parts)) >= MIN_PAIRS_TO_CALIBRATE,
     )
 
 

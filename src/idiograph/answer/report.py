@@ -35,7 +35,7 @@ PARTS_IN_WORDS = {  # what the parts of a ratio are
     "pairs": "words and marks in a row",
     "stable": "words and letters that vary little within a writer and much between writers",
     "neighbours": "whether both are near to the same authors of the reference",
-    "agreement": "what is taken off where two ways of asking disagree",
+    "agreement": "what is taken off where ways of asking disagree",
     "prior": "what a pair gets that is as alike as any two texts of the reference, or of the kind",
     "bound": "what keeps the ratio within its bounds",
     "topic": "what shared content words take off",

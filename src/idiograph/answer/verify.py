@@ -414,14 +414,15 @@ def verify_in_population(a: str, b: str, population: Population, prior_odds: flo
     for text in (a, b):
         text_passages(text)  # refuses what is too short
     lengths = (count_words(a), count_words(b))
-    why = population.check.why_silent(population.nearest_length(float(effective_count(*lengths))))
+    size = population.size(a, b)
+    why = population.check.why_silent(population.nearest_length(size))
     refusals = ([why] if why else []) + (foreign_to(population.library, (a, b)) or population.strange((a, b)))
     found = population.compare(a, b)
     shared = word_overlap(content_words(a), content_words(b))
     topical = shared > population.usual_overlap
     llr = 0.0 if refusals else found.llr
     known = population.weights.calibration
-    notes = caveats_of_length(llr, float(effective_count(*lengths)), shared if topical else None, known)
+    notes = caveats_of_length(llr, size, shared if topical else None, known)
     return conclude(
         found.score,
         llr,

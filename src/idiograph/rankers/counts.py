@@ -7,6 +7,8 @@ when somebody wants to read them. Nothing here depends on the order of the texts
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Protocol
@@ -32,6 +34,7 @@ WORD_SIGN_OR_MARK = re.compile(rf"{WORD_OR_SIGN.pattern}|[^\w\s]")
 SPREADING = np.uint64(0x9E3779B97F4A7C15)  # odd, without pattern
 SLACK = 1.25  # how many more features are kept than are used, for when a text is left out
 TEXTS_AT_ONCE = 256  # texts whose counts are dense in memory at a time
+BYTES_REMEMBERED = 400_000_000  # of tallies
 
 
 word_key = lru_cache(maxsize=1 << 18)(hash_text)  # a library has few words, many times
@@ -120,6 +123,40 @@ def count_keys(keys: Keys) -> tuple[Keys, NDArray[np.int64]]:
     return ordered[starts], np.diff(np.append(starts, len(ordered)))
 
 
+class TallyMemory:
+    """What was counted in texts that will be counted again, as long as there is room."""
+
+    def __init__(self, room: int = BYTES_REMEMBERED) -> None:
+        self.room, self.known = room, dict[tuple[Features, str], tuple[Keys, Places]]()
+
+    def tally(self, features: Features, text: str) -> tuple[Keys, Places]:
+        if (found := self.known.get((features, text))) is None:
+            found = features.tally(text)
+            size = len(text) + sum(each.nbytes for each in found)
+            if size <= self.room:
+                self.room -= size
+                self.known[features, text] = found
+        return found
+
+
+_memory: ContextVar[TallyMemory | None] = ContextVar("tallies that are remembered", default=None)
+
+
+@contextmanager
+def remember_tallies() -> Iterator[None]:
+    """Within this nothing is counted twice: libraries that are learned from one after the other have texts in common."""
+    before = _memory.set(_memory.get() or TallyMemory())
+    try:
+        yield
+    finally:
+        _memory.reset(before)
+
+
+def tally_texts(texts: Sequence[str], features: Features) -> list[tuple[Keys, Places]]:
+    memory = _memory.get()
+    return [memory.tally(features, text) if memory else features.tally(text) for text in texts]
+
+
 @dataclass(frozen=True, slots=True)
 class FeatureCounts:
     """How often each feature stands in each text, and how many there are in the text, with those that have no column."""
@@ -135,7 +172,7 @@ class FeatureCounts:
 
 def count_features(texts: Sequence[str], features: Features) -> FeatureCounts:
     """Everything that stands in any of the texts."""
-    tallies = [features.tally(text) for text in texts]
+    tallies = tally_texts(texts, features)
     found = np.concatenate([keys for keys, _ in tallies] or [np.zeros(0, np.uint64)])
     keys, columns = np.unique(found, return_inverse=True)
     return _as_counts(keys, [columns], tallies)
@@ -143,7 +180,7 @@ def count_features(texts: Sequence[str], features: Features) -> FeatureCounts:
 
 def count_known(texts: Sequence[str], features: Features, known: Keys) -> FeatureCounts:
     """What of the known features stands in the texts."""
-    tallies = [features.tally(text) for text in texts]
+    tallies = tally_texts(texts, features)
     totals = [often.sum() for _, often in tallies]
     columns, kept = [], []
     for keys, often in tallies:

@@ -47,6 +47,10 @@ class CountedParts:
     def times(self, factor: float) -> "CountedParts":
         return CountedParts(self.frequent, self.columns, self.parts * factor)
 
+    def add(self, other: "CountedParts") -> "CountedParts":
+        """The same columns of another pair as well."""
+        return CountedParts(self.frequent, self.columns, self.parts + other.parts)
+
 
 class ExplainingRanker(Protocol):
     """Can say what each feature adds to what `between` finds."""
