@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-WIDTH, LINE, LEFT = 900, 26, 280  # LEFT: where the zero of the bars is
+WIDTH, LINE, LEFT = 960, 26, 280  # LEFT: where the zero of the bars is
 UNIT = 60  # pixels for a power of ten
 INK, SOFT, FOR, AGAINST = "#1d2433", "#5b6577", "#0f766e", "#b45309"
 CANDIDATES = 3
@@ -35,7 +35,7 @@ def draw_answer(asked: dict[str, Any], title: str) -> str:
 
 
 def in_words(candidate: dict[str, Any]) -> str:
-    return candidate["words"] + (" · topic may explain its passages" if candidate["topic_warning"] else "")
+    return candidate["words"] + (" · topic may explain it" if candidate["topic_warning"] else "")
 
 
 def differences(first: dict[str, Any], second: dict[str, Any]) -> list[tuple[str, float]]:

@@ -9,9 +9,13 @@ from pathlib import Path
 import pytest
 
 from idiograph.synth.anthology import anthology
+from tests.standin.archive import make_archive
+from tests.standin.hal import HalStandIn
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+STAND_IN = "http://127.0.0.1:8765"  # as the pages have it
+LINKED = ("my-texts", "letter.txt", "diary.txt", "federalist", "disputed", "novelas", "unknown.txt", "quick.toml")
 WRITERS = ("Clara", "Greta", "Ivo", "Mara", "Wren")  # a desk with few texts, so that the commands are quick
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.M | re.S)
 
@@ -55,7 +59,23 @@ def desk(tmp_path_factory):
         (folder / "my-texts" / f"{name}_{essay.domains[0]}.txt").write_text(essay.text, encoding="utf-8")
     for target, source in {"letter.txt": "Mara Nield_bees", "diary.txt": "Mara Nield_maps"}.items():
         (folder / "my-texts" / f"{source}.txt").rename(folder / target)
+    (folder / "disputed").mkdir()
+    for target, source in {"disputed/51.txt": "letter.txt", "disputed/55.txt": "diary.txt"}.items():
+        (folder / target).write_bytes((folder / source).read_bytes())
+    (folder / "federalist").symlink_to("my-texts")
+    (folder / "novelas").mkdir()
+    for number, text in enumerate(sorted((folder / "my-texts").iterdir())):
+        name = "Valera y Alcala Galiano Juan_Pepita-Jimenez-2017.txt" if number == 0 else text.name
+        (folder / "novelas" / name).write_bytes(text.read_bytes())
+    (folder / "unknown.txt").symlink_to("letter.txt")
+    (folder / "quick.toml").write_text("[download]\ninterval = 0\n")
     return folder
+
+
+@pytest.fixture(scope="module")
+def archive_address():
+    with HalStandIn(make_archive(200)) as server:
+        yield server.url
 
 
 def commands(page):
@@ -65,16 +85,17 @@ def commands(page):
 
 
 @pytest.mark.parametrize("page", [p for p in PAGES if any(commands(p))], ids=lambda p: p.name)
-def test_commands_run_in_the_order_they_are_given(page, desk, monkeypatch, capsys):
+def test_commands_run_in_the_order_they_are_given(page, desk, archive_address, monkeypatch, capsys):
     from idiograph import cli
 
     work = desk / page.stem
     work.mkdir()
-    for name in ("my-texts", "letter.txt", "diary.txt"):
+    for name in LINKED:
         (work / name).symlink_to(desk / name)
     monkeypatch.chdir(work)
     for line in commands(page):
-        monkeypatch.setattr(sys, "argv", shlex.split(line))
+        hurried = f"{line} --recipe quick.toml" if line.startswith("idiograph download") else line
+        monkeypatch.setattr(sys, "argv", shlex.split(hurried.replace(STAND_IN, archive_address)))
         with pytest.raises(SystemExit) as ended:
             cli.main()
         assert not ended.value.code, f"{line}: {capsys.readouterr().err}"

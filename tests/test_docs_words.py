@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 PAGES = [README, *sorted((ROOT / "docs").rglob("*.md"))]
-READ_FIRST = [README, ROOT / "docs" / "tutorial.md", *sorted((ROOT / "docs" / "results").glob("*.md"))]
+READ_FIRST = [README, *sorted((ROOT / "docs").glob("tutorial*.md")), *sorted((ROOT / "docs" / "results").glob("*.md"))]
 TIGHT_TABLES = [*READ_FIRST, *sorted((ROOT / "docs" / "log").glob("*.md"))]  # elsewhere a table's row may be long
 LONGEST_LINE = 120
 MOST_NUMBERS = 3  # of a paragraph
@@ -105,3 +105,11 @@ def test_what_the_program_says_has_an_before_a_vowel():
 def test_a_wrong_article_is_found():
     assert WRONG_ARTICLE.search("'x' is a index, not a corpus")
     assert not WRONG_ARTICLE.search("a unique one, a user, a corpus")
+
+
+def test_links_of_the_front_page_are_whole_and_lead_somewhere():
+    text = README.read_text(encoding="utf-8")
+    assert not re.findall(r"\]\((?!http)", text)  # it is read on package indexes, too
+    targets = re.findall(r"^\[[\w-]+\]: https://\S+?/idiograph/idiograph/(?:(?:blob|tree)/)?main/(\S+)$", text, re.M)
+    assert len(targets) > 5
+    assert not [target for target in targets if not (ROOT / target).exists()]

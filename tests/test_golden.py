@@ -77,7 +77,7 @@ TIMES = ("tables/cost-*",)
 
 ANTHOLOGY = (
     Step("corpus", "corpus anthology -o corpus"),
-    Step("mine", "mine corpus -o triplets --seed 3"),
+    Step("mine", "mine corpus -o triplets --seed 3 --recipe halves.toml"),
     Step("audit", "audit triplets"),
     Step("topic", "topic triplets -o topic --split all"),
     Step("evaluate", "evaluate bm25 delta default triplets --patch whole --patch ngram:3 -o report"),
@@ -131,6 +131,9 @@ def test_the_line_writes_what_it_wrote(line, tmp_path, backbones):
         run_step(step, work, kept / step.name)
         if step.name == "corpus":
             write_questions(work)
+            (work / "halves.toml").write_text(
+                "[mine]\nfractions = [0.5, 0.2, 0.3]\n"
+            )  # twelve writers, some in each split
     if keep := os.environ.get("IDIOGRAPH_GOLDEN_KEEP"):
         shutil.copytree(kept, Path(keep) / line, dirs_exist_ok=True)
     found = {f"{line} {step.name}": checksums_of(kept / step.name) for step in LINES[line]}
